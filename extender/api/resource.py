@@ -108,7 +108,7 @@ class Device(Wire, frozen=True, gc=False):
 
 
 class ResourcePool(Wire, frozen=True, gc=False):
-    """Pool identity of a slice: complete when `resource_slice_count` slices of the newest generation exist."""
+    """Pool of a slice: complete when `resource_slice_count` slices of its newest generation exist."""
 
     name: str = ""
     generation: builtins.int = 0
