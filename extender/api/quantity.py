@@ -7,10 +7,11 @@ first). It never touches floats except to report one, and never knows what a qua
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from functools import total_ordering
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 
 Format = Literal["", "DecimalSI", "BinarySI", "DecimalExponent"]
 
@@ -116,13 +117,16 @@ class Quantity:
                 return cls(-value if sign == "-" else value, scale, format=kind, text=text if keep else "")
         if not (zeros or whole or places):
             raise QuantityError(_WRONG_NUMBER)
-        return cls._parse_decimal(number + places, -len(places), sign == "-", base, exponent, kind)
+        return cls._parse_decimal(
+            number + places, -len(places), negative=sign == "-", suffix=(base, exponent, kind)
+        )
 
     @classmethod
     def _parse_decimal(
-        cls, digits: str, scale: int, negative: bool, base: int, exponent: int, kind: Format
+        cls, digits: str, scale: int, *, negative: bool, suffix: tuple[int, int, Format]
     ) -> Quantity:
         """The slow way: any number of digits, rounded away from zero to nano, binary capped at int64."""
+        base, exponent, kind = suffix
         unscaled = _int_of(digits)
         if base == 10:
             scale += exponent
@@ -130,6 +134,8 @@ class Quantity:
             unscaled <<= exponent
         if unscaled and scale < _NANO:
             unscaled, scale = _divide_away(unscaled, _NANO - scale), _NANO
+        elif unscaled and scale <= _HUGE:
+            unscaled, scale = unscaled * _power(scale - _NANO), _NANO
         if kind == "BinarySI" and unscaled:
             if _compare(unscaled, scale, _INT64_MAX, 0) > 0:
                 unscaled, scale = _INT64_MAX, 0
@@ -175,7 +181,7 @@ class Quantity:
         """Return the value in thousandths, rounded up as `scaled_value(-3)` does."""
         return self.scaled_value(-3)
 
-    def scaled_value(self, scale: int) -> int:
+    def scaled_value(self, scale: int) -> int:  # noqa: PLR0911 - one return for each way of upstream
         """Return value / 10**scale as int64, rounded.
 
         Scaled integers round away from zero; an overflow gives 0. Decimals round up (upstream adds 1 to the
@@ -189,34 +195,27 @@ class Quantity:
         if self._unscaled and difference > 0:
             if difference > 18:
                 return _wrap(_wrap(self._unscaled) * _INT64_MIN)
-            return _wrap(_wrap(self._unscaled) * 10**difference)
+            return _wrap(_wrap(self._unscaled) * _power(difference))
         if difference == 0 or not self._unscaled:
             return _wrap(self._unscaled)
         if self._unscaled < _INT64_MAX and -difference < 19:
             low = _wrap(self._unscaled)
-            quotient, rest = divmod(abs(low), 10**-difference)
+            quotient, rest = divmod(abs(low), _power(-difference))
             quotient = -quotient if low < 0 else quotient
             return quotient + 1 if rest else quotient
         quotient, rest = divmod(self._unscaled, _power(-difference))
         return _wrap(quotient) + (1 if rest else 0)
 
     def as_approximate_float(self) -> float:
-        """Return the nearest float64 of the unscaled value times the power of ten; infinite past its range."""
+        """Return float64(unscaled) * float64(10**exponent), so not always the nearest; infinite past its range."""
         unscaled, exponent = self._unscaled, self._exponent
-        if self._decimal and exponent > _NANO and self._format != "" and exponent > 0:
-            # Upstream holds parsed decimals at nano scale.
-            if exponent > _HUGE and unscaled:
-                return float("inf") if unscaled > 0 else float("-inf")
-            unscaled, exponent = unscaled * 10 ** (exponent - _NANO), _NANO
+        if self._decimal and exponent > _HUGE:  # too wide to have been put at nano scale; Go's base overflows
+            return math.copysign(math.inf, unscaled) if unscaled else 0.0
         try:
             base = float(unscaled)
         except OverflowError:
-            base = float("inf") if unscaled > 0 else float("-inf")
-        if exponent == 0:
-            return base
-        if exponent > 308:
-            return base * float("inf") if base else float("nan")
-        return base * (0.0 if exponent < -323 else float(f"1e{exponent}"))
+            base = math.copysign(math.inf, unscaled)
+        return base if exponent == 0 else base * _float_power(exponent)
 
     def sign(self) -> int:
         """Return -1, 0 or 1."""
@@ -284,7 +283,7 @@ class Quantity:
             return self._unscaled
         if power > _FAST_DIGITS or self._unscaled == _INT64_MIN:
             return None
-        value = self._unscaled * 10**power
+        value = self._unscaled * _power(power)
         return value if _INT64_MIN <= value <= _INT64_MAX else None
 
     # -- text ------------------------------------------------------------------------------------------
@@ -358,12 +357,19 @@ def _wrap(value: int) -> int:
 
 def _power(exponent: int) -> int:
     if exponent > _MAX_DIGITS:
-        _refuse()
-    return 10**exponent  # type: ignore[no-any-return]  # typeshed: int ** int is Any
+        raise QuantityError(f"quantity needs more than {_MAX_DIGITS} digits")
+    return int(10**exponent)
 
 
-def _refuse() -> NoReturn:
-    raise QuantityError(f"quantity needs more than {_MAX_DIGITS} digits")
+def _float_power(exponent: int) -> float:
+    """Go's math.Pow10: a product (quotient) of two table entries, so not always the nearest float64."""
+    if exponent > 308:
+        return math.inf
+    if exponent >= 0:
+        return float(f"1e{exponent // 32 * 32}") * float(f"1e{exponent % 32}")
+    if exponent < -323:
+        return 0.0
+    return float(f"1e-{-exponent // 32 * 32}") / float(f"1e{-exponent % 32}")
 
 
 def _divide_away(value: int, power: int) -> int:
