@@ -5,8 +5,10 @@ Never: behaviour. An edge room may name what it needs from another edge room her
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
+
+from extender.verbs.views import DecisionView, ExplainView, FleetView, GangView, Identity, NodeView
 
 
 class ObjectSink(Protocol):
@@ -50,3 +52,58 @@ class Undecodable(Protocol):
     @property
     def fault(self) -> str:
         """What was wrong, with the path of the field."""
+
+
+class TokenAuthenticator(Protocol):
+    """Who a bearer token speaks for."""
+
+    async def authenticate(self, token: str, audience: str) -> Identity | None:
+        """The identity behind `token` if it is valid for `audience`, else None.
+
+        Raises:
+            KubeError: The API server could not be asked.
+        """
+
+
+class Authorizer(Protocol):
+    """Whether somebody may read a path."""
+
+    async def allowed(self, identity: Identity, verb: str, path: str) -> bool:
+        """Whether `identity` may do `verb` ("get", "post") on the non-resource URL `path`.
+
+        Raises:
+            KubeError: The API server could not be asked.
+        """
+
+
+class ReadDesk(Protocol):
+    """What the read API and the command line show. Synchronous, called on the event loop, changes nothing."""
+
+    def fleet(self, after: str, limit: int) -> FleetView:
+        """At most `limit` nodes by name, those after `after` ("" = from the first)."""
+
+    def node(self, name: str) -> NodeView | None:
+        """A node with its devices, None when there is none of that name."""
+
+    def decisions(self, limit: int, pod: str) -> Sequence[DecisionView]:
+        """The newest decisions first; `pod` ("" = all) is a UID, a name or namespace/name."""
+
+    def gangs(self) -> Sequence[GangView]:
+        """Every gang that is known."""
+
+    def explain(self, pod: Mapping[str, object], nodes: Sequence[str], limit: int) -> ExplainView:
+        """What filter and prioritize would say to this pod document.
+
+        Args:
+            pod: A core/v1 Pod as decoded JSON.
+            nodes: Names of the candidates, empty for all nodes.
+            limit: How many nodes to describe.
+
+        Raises:
+            WireError: The document is no pod; the text names the field.
+        """
+
+    def explain_existing(
+        self, namespace: str, name: str, nodes: Sequence[str], limit: int
+    ) -> ExplainView | None:
+        """Likewise for a pod that the ledger knows; None when it does not."""

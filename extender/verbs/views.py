@@ -1,0 +1,226 @@
+"""What people and tools are shown: plain values, made by a `ReadDesk`, rendered by `server` and `cli`.
+
+Times are seconds since the epoch. Device ids are "driver/pool/device". Quantities are Kubernetes text
+("80Gi").
+Never: behaviour, or a live object of the ledger; a view is safe to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+NONE_BY_REASON: Mapping[str, int] = MappingProxyType({})
+
+Verdict = Literal["passed", "refused", "unresolvable", "error"]
+"""How filter answers for a node: NodeNames, FailedNodes, FailedAndUnresolvableNodes, or Error."""
+
+Outcome = Literal["pending", "right", "wrong", "unpredicted"]
+"""What became of a prediction: not bound yet, the devices named, other devices, or none were named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a bearer token speaks for (TokenReview status.user)."""
+
+    username: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCount:
+    """Devices of one driver and product: `total` = `free` + `taken` + `unavailable`."""
+
+    driver: str
+    product: str
+    total: int
+    free: int
+    taken: int
+    unavailable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceCount:
+    """A device-plugin (extended) resource of a node, in whole units."""
+
+    name: str
+    allocatable: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node in the list of the fleet."""
+
+    name: str
+    ready: bool
+    schedulable: bool = True
+    devices: tuple[DeviceCount, ...] = ()
+    resources: tuple[ResourceCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """A page of nodes by name, with totals of the whole fleet; `next` is its last name when more follow."""
+
+    generation: int
+    node_count: int
+    totals: tuple[DeviceCount, ...]
+    nodes: tuple[NodeRow, ...]
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """A claim which holds a device, and the pods that the claim is reserved for."""
+
+    namespace: str
+    claim: str
+    pods: tuple[str, ...] = ()
+    shared: bool = False
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRow:
+    """A taint of a node or device."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A device of a node; `available` says whether an ordinary request could take it now."""
+
+    id: str
+    product: str
+    available: bool
+    holders: tuple[HolderRow, ...] = ()
+    attributes: Mapping[str, str | int | bool] = field(default_factory=lambda: MappingProxyType({}))
+    capacity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    taints: tuple[TaintRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node with every device."""
+
+    name: str
+    ready: bool
+    schedulable: bool
+    taints: tuple[TaintRow, ...]
+    devices: tuple[DeviceRow, ...]
+    resources: tuple[ResourceCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedDevice:
+    """A device that a claim's request is expected to get; `device` is "driver/pool/device"."""
+
+    claim: str
+    request: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionView:
+    """The last answer that a pod got, and what became of it.
+
+    `rejected` counts nodes by reason code. `node` is where the pod was bound, "" before; `predicted` are the
+    devices named for that node in the last reply before binding, `unpredicted` the reason why none were.
+    `text` is set when the answer was an Error.
+    """
+
+    pod_uid: str
+    pod_namespace: str
+    pod_name: str
+    time: float
+    verb: str
+    candidates: int
+    passed: int
+    rejected: Mapping[str, int] = NONE_BY_REASON
+    text: str = ""
+    shadow: bool = False
+    node: str = ""
+    score: int | None = None
+    predicted: tuple[PredictedDevice, ...] = ()
+    unpredicted: str = ""
+    outcome: Outcome = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class GangMemberRow:
+    """A pod of a gang: its planned or bound node, "" when there is none."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    node: str = ""
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GangView:
+    """A gang: where its identity comes from (`source`), how many members it needs, and how far it is."""
+
+    namespace: str
+    name: str
+    source: str
+    min_members: int
+    phase: str
+    reason: str = ""
+    members: tuple[GangMemberRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """One judge's opinion of a node: `score` 0..1, the `weight` it counts with, and the evidence in words."""
+
+    judge: str
+    weight: float
+    score: float
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainNode:
+    """What filter and prioritize would say of one node.
+
+    `reason` is a stable code ("" when the node passes), `total` the weighted mean of the judges (0..1),
+    `score` the integer that kube-scheduler would get (0..10); both None when the node does not pass.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str = ""
+    text: str = ""
+    predicted: tuple[PredictedDevice, ...] = ()
+    unpredicted: str = ""
+    judges: tuple[JudgeRow, ...] = ()
+    total: float | None = None
+    score: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainView:
+    """A what-if answer for one pod: best nodes first, then the refused ones.
+
+    `note` says why a pod is none of our business (answered with an echo), or what an Error would say.
+    `rejected` counts all refused nodes by reason, also those left out of `nodes`.
+    """
+
+    pod_namespace: str
+    pod_name: str
+    workload_class: str
+    candidates: int
+    passed: int
+    nodes: tuple[ExplainNode, ...]
+    rejected: Mapping[str, int] = NONE_BY_REASON
+    shadow: bool = False
+    note: str = ""
