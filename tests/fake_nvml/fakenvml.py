@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
-CFLAGS: Final = "-shared -fPIC -O2 -Wall -Wextra -Werror -fvisibility=hidden -pthread -Wl,-soname,libnvidia-ml.so.1".split()
+CFLAGS: Final = (
+    *("-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-pthread"),
+    *("-Wall", "-Wextra", "-Werror", "-Wl,-soname,libnvidia-ml.so.1"),
+)
 LINKS: Final = 18
 Value = str | int
 
