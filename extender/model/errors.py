@@ -25,11 +25,19 @@ class SettingsError(BerthError):
 
 
 class KubeError(BerthError):
-    """The API server answered with a failure, or did not answer (`status` 0)."""
+    """The API server answered with a failure, or did not answer (`status` 0).
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    `reason` is metav1.Status's own word (AlreadyExists and Conflict are both 409), `retry_after` the
+    seconds that the server asked us to wait (429, 503).
+    """
+
+    def __init__(
+        self, message: str, status: int = 0, *, reason: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
 
 
 class Gone(KubeError):  # noqa: N818 - the API's own word for it
