@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from extender.api.resource import DeviceAttribute, DeviceCapacity
-
-_NO_ATTRIBUTES: Mapping[str, DeviceAttribute] = MappingProxyType({})
-_NO_CAPACITY: Mapping[str, DeviceCapacity] = MappingProxyType({})
 
 
 class DeviceID(NamedTuple):
@@ -32,6 +28,6 @@ class DeviceFacts:
     """
 
     driver: str
-    attributes: Mapping[str, DeviceAttribute] = _NO_ATTRIBUTES
-    capacity: Mapping[str, DeviceCapacity] = _NO_CAPACITY
+    attributes: Mapping[str, DeviceAttribute] = field(default_factory=dict)
+    capacity: Mapping[str, DeviceCapacity] = field(default_factory=dict)
     allow_multiple_allocations: bool = False
