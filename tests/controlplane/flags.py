@@ -109,6 +109,8 @@ def apiserver(layout: Layout, options: Options) -> list[str]:
         "--service-cluster-ip-range=10.96.0.0/16",
         "--endpoint-reconciler-type=none",  # endpoints of the loopback address are refused
         "--allow-privileged=true",
+        # Told to end, it ends its watches at once; without this it waits a minute for its clients to do so.
+        "--shutdown-watch-termination-grace-period=1s",
         f"--watch-cache={str(options.watch_cache).lower()}",
         *_switches("--runtime-config", options.runtime_config),
         *_switches("--feature-gates", options.feature_gates),

@@ -310,7 +310,7 @@ def test_server_side_apply_of_a_kind_that_came_later(admin: ApiClient, cluster: 
 
 
 def _established(definition: dict[str, Any]) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = definition.get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
