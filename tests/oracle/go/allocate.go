@@ -214,13 +214,22 @@ func answerAllocate(line []byte) (any, error) {
 	return map[string]any{"distinct": distinct}, nil
 }
 
-func (r allocateRequest) allocate() (*allocateAnswer, error) {
+// allocate runs the allocation once. A panic inside the allocator, which would end
+// kube-scheduler, is an outcome of its own.
+func (r allocateRequest) allocate() (answer *allocateAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			text := fmt.Sprint(cause)
+			answer = &allocateAnswer{Outcome: "panic", Results: []resourceapi.AllocationResult{}, Error: &text}
+			err = nil
+		}
+	}()
 	ctx, cancel, err := r.context()
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
-	answer := &allocateAnswer{Results: []resourceapi.AllocationResult{}}
+	answer = &allocateAnswer{Results: []resourceapi.AllocationResult{}}
 	allocator, err := r.newAllocator(ctx)
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "internal error: no allocator available") {

@@ -1,0 +1,36 @@
+"""Builds the oracle, the Go program that answers as kube-scheduler's own code does.
+
+``python -m tests.oracle.build`` builds it from the command line and prints where it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.gobuild import BuildError, GoProgram, build
+
+ORACLE = GoProgram("oracle", Path(__file__).resolve().parent / "go")
+
+
+def build_oracle() -> Path:
+    """Return the oracle's binary, building it first where it is missing.
+
+    Raises:
+        BuildError: Go can't be had, or the build failed.
+    """
+    return build(ORACLE)
+
+
+def main() -> int:
+    """Build the oracle and print its path."""
+    try:
+        print(build_oracle(), flush=True)
+    except BuildError as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
