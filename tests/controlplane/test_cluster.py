@@ -19,7 +19,7 @@ from tests.controlplane.flags import ISSUER, Options
 from tests.controlplane.processes import ComponentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.controlplane
 
@@ -35,11 +35,10 @@ def _waiting(pod: dict[str, Any]) -> bool:
     return any(each["type"] == "PodScheduled" and each["reason"] == "Unschedulable" for each in conditions)
 
 
-def _publish(admin: ApiClient, *nodes: str, gpus: int = 8) -> None:
+def _publish(admin: ApiClient, *nodes: str) -> None:
     admin.create(objects.device_class())
     for name in nodes:
-        objects.register_node(admin, objects.gpu_node(name))
-        admin.create(objects.resource_slice(name, gpus=gpus))
+        objects.register_gpu_node(admin, name)
 
 
 def _devices(claim: dict[str, Any]) -> list[tuple[str, str]]:
@@ -73,8 +72,7 @@ def test_a_claim_pod_is_bound_and_gets_the_first_device(
 
 def test_a_selector_chooses_among_products(cluster: ControlPlane, admin: ApiClient, namespace: str) -> None:
     _publish(admin, "h100")
-    objects.register_node(admin, objects.gpu_node("l4", product=objects.L4))
-    admin.create(objects.resource_slice("l4", gpus=2, product=objects.L4))
+    objects.register_gpu_node(admin, "l4", gpus=2, product=objects.L4)
     cluster.start_scheduler()
     wanted = "device.attributes['gpu.nvidia.com'].productName.contains('L4')"
     admin.create(objects.claim("small", 2, namespace=namespace, selectors=[wanted]))
@@ -314,18 +312,40 @@ def _established(definition: dict[str, Any]) -> bool:
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
-def test_gates_and_versions_can_be_chosen(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane beside the shared one that differs from it in every option."""
     options = Options(
         feature_gates={"GenericWorkload": True},
         runtime_config={"scheduling.k8s.io/v1beta1": True},
         watch_cache=False,
         users={"reader": ["system:monitoring"]},
+        apiserver_flags=["--max-requests-inflight=123"],
     )
-    with ControlPlane(options, folder=tmp_path) as other:
-        groups = other.client().request("GET", "/apis/scheduling.k8s.io/v1beta1")["resources"]
-        assert "podgroups" in {each["name"] for each in groups}
-        reader = other.client(other.token("reader"))
-        assert "apiserver_" in reader.request("GET", "/metrics")
+    with ControlPlane(options, folder=tmp_path_factory.mktemp("other")) as running:
+        yield running
+
+
+def test_gates_and_versions_can_be_chosen(other: ControlPlane) -> None:
+    served = other.client().request("GET", "/apis/scheduling.k8s.io/v1beta1")["resources"]
+    assert "podgroups" in {each["name"] for each in served}
+
+
+def test_a_user_of_the_options_has_its_groups(other: ControlPlane) -> None:
+    reader = other.client(other.token("reader"))
+    assert "apiserver_" in reader.request("GET", "/metrics")
+    with pytest.raises(ApiError, match="reader"):
+        reader.list_all("v1", "Node")
+
+
+def test_without_the_watch_cache_a_compaction_is_enough_for_410(other: ControlPlane) -> None:
+    admin = other.client()
+    node = objects.register_node(admin, objects.cpu_node("cpu-node"))
+    version = node["metadata"]["resourceVersion"]
+
+    other.compact()
+
+    assert _watch_status(admin, version) == 410
 
 
 def test_a_component_that_cannot_start_shows_its_log(cluster: ControlPlane) -> None:
