@@ -144,7 +144,7 @@ class DecisionView:
     verb: str
     candidates: int
     passed: int
-    rejected: Mapping[str, int] = NONE_BY_REASON
+    rejected: Mapping[str, int] = field(default_factory=lambda: NONE_BY_REASON)
     text: str = ""
     shadow: bool = False
     node: str = ""
@@ -221,6 +221,6 @@ class ExplainView:
     candidates: int
     passed: int
     nodes: tuple[ExplainNode, ...]
-    rejected: Mapping[str, int] = NONE_BY_REASON
+    rejected: Mapping[str, int] = field(default_factory=lambda: NONE_BY_REASON)
     shadow: bool = False
     note: str = ""
