@@ -8,6 +8,7 @@ Never: which nodes reach a device in what order (see `topology`), or who holds i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from extender.model.device import DeviceFacts, DeviceID
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
 
 
 class DeviceTable:
@@ -100,3 +102,10 @@ class CodedColumn:
                 self._codes[row] = values.setdefault(value, len(values))
             self._version = table.version
         return self._codes[: len(table)]
+
+    def where(self, table: DeviceTable, holds: Callable[[Any], bool]) -> Bool:
+        """Rows whose value satisfies `holds`, bool[len(table)]; asked once a distinct value."""
+        codes = self.over(table)
+        answers = np.fromiter((holds(value) for value in self._values), np.bool_, len(self._values))
+        found: Bool = answers[codes] if len(answers) else np.zeros(len(codes), np.bool_)
+        return found

@@ -1,0 +1,66 @@
+"""What predictions look like: for each candidate node the devices that first fit would take, or a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.inventory.devices import Int32
+from extender.inventory.topology import Topology
+
+Bool = npt.NDArray[np.bool_]
+Int8 = npt.NDArray[np.int8]
+
+
+class Unpredicted(StrEnum):
+    """Why no device is named for a node that kube-scheduler offered. Stable codes, counted as a metric."""
+
+    NO_FIT = "NoFit"  # our allocator finds no place: the scheduler knows better, or our view is older
+    FAILED = "Failed"  # our allocator fails where the scheduler did not
+    GAVE_UP = "GaveUp"  # the step bound was reached
+    CLAIM_UNKNOWN = "ClaimUnknown"  # a claim of the pod has not reached our watch
+    NODE_UNKNOWN = "NodeUnknown"  # the node has not reached our watch
+    COUNT_ONLY = "CountOnly"  # device-plugin resources: the kubelet picks, only a count is known
+
+
+UNPREDICTED = tuple(Unpredicted)
+"""Codes by number: `Predictions.status` n means UNPREDICTED[n - 1], 0 means predicted (or nothing asked)."""
+
+
+class Picker(Protocol):
+    """Names the rows for one candidate when somebody asks: most replies need them for one node only."""
+
+    def rows(self, slot: int) -> Sequence[int]:
+        """Rows of the devices that first fit takes on the node, in the order of the results."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Predictions:
+    """For n candidates: `slots` int32[n] (-1 unknown node), `status` int8[n] (see UNPREDICTED).
+
+    `free` and `total` (int32[n]) count the devices that match the first request, so that judges can tell how
+    full a node is for this pod. `requests` names "claim/request" for each row of a prediction by position.
+    """
+
+    topology: Topology
+    slots: Int32
+    status: Int8
+    free: Int32
+    total: Int32
+    picker: Picker
+    notes: Mapping[int, str]
+
+    def rows(self, index: int) -> Sequence[int]:
+        """Predicted rows for candidate `index`; empty when unpredicted."""
+        slot = int(self.slots[index])
+        return () if slot < 0 or self.status[index] else self.picker.rows(slot)
+
+    def reason(self, index: int) -> Unpredicted | None:
+        """Why candidate `index` is unpredicted, None when it is not."""
+        status = int(self.status[index])
+        return UNPREDICTED[status - 1] if status else None

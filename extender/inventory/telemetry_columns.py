@@ -1,0 +1,179 @@
+"""The numbers of live telemetry: one row a device, one column a reading, with when and from whom.
+
+A row's cell holds a value, or why there is none, and the instant (our clock) at which it was read.
+Never: nodes, names, clocks of others.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api.telemetry import READINGS
+
+Rows = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint8]
+
+COLUMN: Final = {name: i for i, name in enumerate(READINGS)}
+# Smoothed by EWMA; the rest are counters, modes and facts.
+SMOOTHED: Final = ("memory_used", "utilisation_gpu", "utilisation_memory", "temperature", "power")
+_SMOOTHED_COLUMNS: Final = np.array([COLUMN[name] for name in SMOOTHED])
+# Two fresh sources may differ so far before it counts as a disagreement; other columns must agree exactly.
+_BOUNDS: Final = {
+    "memory_used": 1024.0 * (1 << 20),
+    "memory_reserved": 1024.0 * (1 << 20),
+    "memory_total": 64.0 * (1 << 20),
+    "utilisation_gpu": 50.0,
+    "utilisation_memory": 50.0,
+    "temperature": 15.0,
+    "power": 250_000.0,
+    "clock_sm": 1000.0,
+    "clock_memory": 1000.0,
+}
+_NEVER: Final = -np.inf
+
+
+class Cell(IntEnum):
+    """What a cell holds."""
+
+    EMPTY = 0
+    VALUE = 1
+    UNSUPPORTED = 2
+    LOST = 3
+    ERROR = 4  # as input only: what is there stays, and ages
+
+
+class Freshness(IntEnum):
+    """What a judge may think of a reading."""
+
+    FRESH = 0
+    STALE = 1
+    UNSUPPORTED = 2
+    LOST = 3
+    ABSENT = 4
+
+
+class Columns:
+    """Growable arrays of `len(READINGS)` columns. Row numbers are reused after `free`."""
+
+    def __init__(self, half_life_s: float, fresh_s: float, absent_s: float) -> None:
+        self._half_life = half_life_s
+        self._fresh = fresh_s
+        self._absent = absent_s
+        self._free: list[int] = []
+        self._rows = 0
+        self._bounds = np.array([_BOUNDS.get(name, 0.0) for name in READINGS])
+        self._values, self._cells, self._read_at, self._sources = self._blank(0)
+        self._smooth = np.zeros((0, len(SMOOTHED)))
+        self._smooth_at = np.zeros((0, len(SMOOTHED)))
+        self.disagreements = np.zeros(len(READINGS), dtype=np.int64)
+
+    @staticmethod
+    def _blank(rows: int) -> tuple[Floats, Codes, Floats, Codes]:
+        shape = (rows, len(READINGS))
+        return (
+            np.zeros(shape),
+            np.full(shape, Cell.EMPTY, dtype=np.uint8),
+            np.full(shape, _NEVER),
+            np.zeros(shape, dtype=np.uint8),
+        )
+
+    def __len__(self) -> int:
+        return self._rows - len(self._free)
+
+    @property
+    def capacity(self) -> int:
+        """Rows that the arrays have room for."""
+        return len(self._values)
+
+    def take(self) -> int:
+        """A blank row."""
+        if self._free:
+            return self._free.pop()
+        if self._rows == len(self._values):
+            self._grow(max(64, 2 * self._rows))
+        self._rows += 1
+        return self._rows - 1
+
+    def free(self, row: int) -> None:
+        """Blank a row, to be taken again."""
+        self._cells[row] = Cell.EMPTY
+        self._read_at[row] = _NEVER
+        self._smooth_at[row] = _NEVER
+        self._free.append(row)
+
+    def _grow(self, rows: int) -> None:
+        kept = self._rows
+        fresh = self._blank(rows)
+        for new, old in zip(
+            fresh, (self._values, self._cells, self._read_at, self._sources), strict=True
+        ):
+            new[:kept] = old[:kept]  # type: ignore[index]  # a union of equal shapes
+        self._values, self._cells, self._read_at, self._sources = fresh
+        smooth, at = np.zeros((rows, len(SMOOTHED))), np.full((rows, len(SMOOTHED)), _NEVER)
+        smooth[:kept], at[:kept] = self._smooth[:kept], self._smooth_at[:kept]
+        self._smooth, self._smooth_at = smooth, at
+
+    def write(self, rows: Rows, values: Floats, cells: Codes, read_at: float, source: int) -> None:
+        """Write n rows of one source, read at one instant of our clock.
+
+        `values` and `cells` are of shape (n, len(READINGS)); `rows` holds no row twice. The freshest reading of
+        a cell wins, at equal times the source earlier in the order. Unsupported does not displace
+        what another source still reads. An error displaces nothing.
+        """
+        old_cells, old_at, old_sources = self._cells[rows], self._read_at[rows], self._sources[rows]
+        is_value = cells == Cell.VALUE
+        had_value = old_cells == Cell.VALUE
+        foreign = had_value & (old_sources != source)
+        near = foreign & (np.abs(old_at - read_at) <= self._fresh)
+        if near.any():
+            apart = np.abs(self._values[rows] - values) > self._bounds
+            self.disagreements += (near & is_value & apart).sum(axis=0)
+        newer = (old_at < read_at) | ((old_at == read_at) & (old_sources >= source))
+        wins = newer & (is_value | (cells == Cell.LOST) | ((cells == Cell.UNSUPPORTED) & ~near))
+        at, columns = np.nonzero(wins)
+        where = (rows[at], columns)
+        self._values[where] = values[at, columns]
+        self._cells[where] = cells[at, columns]
+        self._read_at[where] = read_at
+        self._sources[where] = source
+        self._smoothen(rows, values, wins & is_value, read_at)
+
+    def _smoothen(self, rows: Rows, values: Floats, taken: NDArray[np.bool_], read_at: float) -> None:
+        taken, new = taken[:, _SMOOTHED_COLUMNS], values[:, _SMOOTHED_COLUMNS]
+        old, old_at = self._smooth[rows], self._smooth_at[rows]
+        kept = np.exp2((old_at - read_at) / self._half_life)  # 0 for the first reading
+        self._smooth[rows] = np.where(taken, kept * old + (1.0 - kept) * new, old)
+        self._smooth_at[rows] = np.where(taken, read_at, old_at)
+
+    def lose(self, row: int, at: float) -> None:
+        """The device is gone: every cell of the row says so."""
+        self._cells[row] = Cell.LOST
+        self._read_at[row] = at
+
+    def column(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
+        """Values and `Freshness` of one reading for rows (-1: absent). A value counts where fresh or stale."""
+        return self._look(self._values, COLUMN[name], COLUMN[name], rows, now)
+
+    def smoothed(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
+        """As `column`, smoothed by the half-life. Raises ValueError for a reading that is not."""
+        return self._look(self._smooth, SMOOTHED.index(name), COLUMN[name], rows, now)
+
+    def _look(
+        self, values: Floats, column: int, state: int, rows: Rows, now: float
+    ) -> tuple[Floats, Codes]:
+        if not self.capacity:
+            return np.zeros(len(rows)), np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
+        cells = np.where(rows >= 0, self._cells[rows, state], Cell.EMPTY)
+        age = now - self._read_at[rows, state]
+        known = age <= self._absent
+        fresh = np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
+        fresh[known & (cells == Cell.VALUE)] = Freshness.STALE
+        fresh[(age <= self._fresh) & (cells == Cell.VALUE)] = Freshness.FRESH
+        fresh[known & (cells == Cell.UNSUPPORTED)] = Freshness.UNSUPPORTED
+        fresh[known & (cells == Cell.LOST)] = Freshness.LOST
+        return np.where(fresh <= Freshness.STALE, values[rows, column], 0.0), fresh
