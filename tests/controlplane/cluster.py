@@ -314,7 +314,8 @@ class ControlPlane:
                 "metadata": {"name": name, "labels": dict(labels or {})},
             }
         )
-        admin.wait("v1", "ServiceAccount", "default", lambda _: True, name)
+        # The controller that makes it needs seconds to come back after the API server was away.
+        admin.wait("v1", "ServiceAccount", "default", lambda _: True, name, seconds=60)
         return name
 
     def compact(self) -> int:

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from tests.controlplane.client import ApiClient
 
 _DRA = "resource.k8s.io/v1"
-_CLUSTER_WIDE = [("v1", "Node"), (_DRA, "ResourceSlice"), (_DRA, "DeviceClass")]
+_POLICIES = "admissionregistration.k8s.io/v1"
+_CLUSTER_WIDE = [
+    ("v1", "Node"),
+    (_DRA, "ResourceSlice"),
+    (_DRA, "DeviceClass"),
+    (_DRA, "DeviceTaintRule"),
+    (_POLICIES, "MutatingAdmissionPolicyBinding"),
+    (_POLICIES, "MutatingAdmissionPolicy"),
+]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -49,6 +57,9 @@ def cluster(control_plane: ControlPlane, admin: ApiClient) -> Iterator[ControlPl
         control_plane.stop_scheduler(name)
     for api_version, kind in _CLUSTER_WIDE:
         admin.delete_all(api_version, kind)
+    for each in admin.list_all("scheduling.k8s.io/v1", "PriorityClass"):
+        if not each["metadata"]["name"].startswith("system-"):
+            admin.delete("scheduling.k8s.io/v1", "PriorityClass", each["metadata"]["name"])
     for each in admin.list_all("v1", "Namespace"):
         name = each["metadata"]["name"]
         if name not in namespaces:

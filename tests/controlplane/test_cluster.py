@@ -130,6 +130,21 @@ def test_a_second_scheduler_serves_the_pods_that_name_it(
     assert "scheduler_schedule_attempts_total" in cluster.scheduler_metrics("second")
 
 
+def test_a_frozen_scheduler_binds_nothing_until_it_is_thawed(
+    cluster: ControlPlane, admin: ApiClient, namespace: str
+) -> None:
+    objects.register_node(admin, objects.cpu_node("cpu-node"))
+    scheduler = cluster.start_scheduler()
+    scheduler.freeze()
+    admin.create(objects.pod("waits", namespace=namespace))
+    with pytest.raises(TimeoutError, match="waits"):
+        admin.wait("v1", "Pod", "waits", _bound, namespace, seconds=1)
+
+    scheduler.thaw()
+
+    admin.wait("v1", "Pod", "waits", _bound, namespace)
+
+
 @pytest.mark.parametrize("abruptly", [False, True])
 def test_objects_and_clients_survive_a_restart_of_the_api_server(
     cluster: ControlPlane, admin: ApiClient, namespace: str, abruptly: bool
