@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-NONE_BY_REASON: Mapping[str, int] = MappingProxyType({})
-
 Verdict = Literal["passed", "refused", "unresolvable", "error"]
 """How filter answers for a node: NodeNames, FailedNodes, FailedAndUnresolvableNodes, or Error."""
 
@@ -132,9 +130,9 @@ class PredictedDevice:
 class DecisionView:
     """The last answer that a pod got, and what became of it.
 
-    `rejected` counts nodes by reason code. `node` is where the pod was bound, "" before; `predicted` are the
-    devices named for that node in the last reply before binding, `unpredicted` the reason why none were.
-    `text` is set when the answer was an Error.
+    `rejected` counts nodes by reason code. `node` is where the pod was bound, before that the best one of the
+    last prioritize reply, with its `score`; `predicted` are the devices named for that node in the last reply
+    before binding, `unpredicted` the reason why none were. `text` is set when the answer was an Error.
     """
 
     pod_uid: str
@@ -144,7 +142,7 @@ class DecisionView:
     verb: str
     candidates: int
     passed: int
-    rejected: Mapping[str, int] = field(default_factory=lambda: NONE_BY_REASON)
+    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     text: str = ""
     shadow: bool = False
     node: str = ""
@@ -221,6 +219,6 @@ class ExplainView:
     candidates: int
     passed: int
     nodes: tuple[ExplainNode, ...]
-    rejected: Mapping[str, int] = field(default_factory=lambda: NONE_BY_REASON)
+    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     shadow: bool = False
     note: str = ""
