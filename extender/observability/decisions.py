@@ -45,11 +45,14 @@ class DecisionRing:
         if len(self._records) > self._size:
             self._records.popitem(last=False)
 
-    def scored(self, pod_uid: str, node: str, score: int) -> None:
-        """Add the best node of a prioritize reply; unknown and settled pods are left alone."""
+    def scored(self, pod_uid: str, node: str, score: int, forecast: Forecast | None = None) -> None:
+        """Add the best node of a prioritize reply; unknown and settled pods are left alone.
+
+        A newer `forecast` takes the place of the one that came with the filter reply.
+        """
         held = self._records.get(pod_uid)
         if held is not None and held[0].outcome == "pending":
-            self._records[pod_uid] = (replace(held[0], node=node, score=score), held[1])
+            self._records[pod_uid] = (replace(held[0], node=node, score=score), forecast or held[1])
 
     def settle(self, pod_uid: str, node: str, devices: Iterable[PredictedDevice]) -> Outcome | None:
         """The pod was bound to `node` with `devices`: judge the prediction made for that node.

@@ -1,0 +1,147 @@
+"""Bytes to questions and answers to bytes, exactly as kube-scheduler writes and reads them.
+
+The strict decoder does the work; what it refuses goes once through a tolerant one (Go's decoder takes any key
+casing and nulls anywhere), whose faults name the field. Never: a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender.api.extender import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+    NamedNode,
+    NodeList,
+)
+from extender.model.errors import WireError
+from extender.scoring.quantise import BEST, Int8
+from extender.server.tolerant import convert_tolerantly
+from extender.verbs.filter import FilterAnswer
+
+T = TypeVar("T")
+
+_MAX_KEPT = 100_000
+NO_PRIORITIES = b"[]"
+
+
+class ArgsCodec:
+    """Decoders and encoders of the verbs, made once."""
+
+    def __init__(self) -> None:
+        self._args = msgspec.json.Decoder(ExtenderArgs)
+        self._binding = msgspec.json.Decoder(ExtenderBindingArgs)
+        self._preemption = msgspec.json.Decoder(ExtenderPreemptionArgs)
+        self._name = msgspec.json.Decoder(NamedNode)
+        self._encoder = msgspec.json.Encoder()
+        self._hosts: dict[str, bytes] = {}
+        self._ends = [f"{score}}},".encode() for score in range(BEST + 1)]
+
+    def args(self, body: bytes) -> tuple[ExtenderArgs, list[str]]:
+        """Arguments of filter or prioritize, and the candidates' names in request order.
+
+        Raises WireError that names the field.
+        """
+        found = _decode(self._args, body, ExtenderArgs)
+        if (
+            found.pod is None
+            or not found.pod.metadata.uid
+            or (found.node_names is None and found.nodes is None)
+        ):
+            found = convert_tolerantly(body, ExtenderArgs)
+        if found.pod is None:
+            raise WireError("Pod is missing")
+        if found.node_names is not None:
+            return found, found.node_names
+        if found.nodes is None:
+            raise WireError("NodeNames and Nodes are both missing")
+        return found, [self._node_name(raw, at) for at, raw in enumerate(found.nodes.items or ())]
+
+    def binding(self, body: bytes) -> ExtenderBindingArgs:
+        """Arguments of bind. Raises WireError that names the field."""
+        found = _decode(self._binding, body, ExtenderBindingArgs)
+        if not (found.pod_name and found.pod_namespace and found.pod_uid and found.node):
+            found = convert_tolerantly(body, ExtenderBindingArgs)
+        return found
+
+    def preemption(self, body: bytes) -> ExtenderPreemptionArgs:
+        """Arguments of preempt. Raises WireError that names the field."""
+        found = _decode(self._preemption, body, ExtenderPreemptionArgs)
+        if found.pod is None or (
+            found.node_name_to_victims is None and found.node_name_to_meta_victims is None
+        ):
+            found = convert_tolerantly(body, ExtenderPreemptionArgs)
+        if found.pod is None:
+            raise WireError("Pod is missing")
+        return found
+
+    def filter_result(self, args: ExtenderArgs, names: Sequence[str], answer: FilterAnswer) -> bytes:
+        """The answer in the form that was asked for: names, or whole nodes as they came."""
+        nodes: NodeList | None = None
+        node_names: list[str] | None = None
+        if args.node_names is not None:
+            node_names = list(answer.passed) if answer.passed is not names else args.node_names
+        else:
+            kept = set(answer.passed)
+            items = args.nodes.items if args.nodes is not None else None
+            nodes = NodeList([raw for raw, name in zip(items or (), names, strict=True) if name in kept])
+        return self._encoder.encode(
+            ExtenderFilterResult(
+                nodes, node_names, dict(answer.failed), dict(answer.unresolvable), answer.error
+            )
+        )
+
+    def filter_error(self, text: str) -> bytes:
+        """An answer that makes the attempt fail with a text, to be retried."""
+        return self._encoder.encode(ExtenderFilterResult(error=text))
+
+    def priorities(self, names: Sequence[str], scores: Int8) -> bytes:
+        """HostPriorityList; integers only, since Go drops a list with a 7.0 in it."""
+        if not names:
+            return NO_PRIORITIES
+        hosts = self._hosts
+        if len(hosts) > _MAX_KEPT:
+            hosts.clear()
+        ends = self._ends
+        parts: list[Any] = [None] * (2 * len(names))
+        try:
+            parts[0::2] = [hosts[name] for name in names]
+        except KeyError:
+            for name in names:
+                if name not in hosts:
+                    hosts[name] = b'{"Host":' + self._encoder.encode(name) + b',"Score":'
+            parts[0::2] = [hosts[name] for name in names]
+        parts[1::2] = [ends[score] for score in scores.tolist()]
+        parts[-1] = parts[-1][:-1]
+        return b"[" + b"".join(parts) + b"]"
+
+    def zeros(self, names: Sequence[str]) -> bytes:
+        """Indifference: every candidate scores 0."""
+        return self._encoder.encode([HostPriority(name, 0) for name in names])
+
+    def preemption_result(self, result: ExtenderPreemptionResult) -> bytes:
+        """The answer of preempt."""
+        return self._encoder.encode(result)
+
+    def _node_name(self, raw: msgspec.Raw, at: int) -> str:
+        try:
+            return self._name.decode(raw).metadata.name
+        except msgspec.DecodeError:
+            try:
+                return convert_tolerantly(bytes(raw), NamedNode).metadata.name
+            except WireError as error:
+                raise WireError(f"Nodes.items[{at}]: {error}") from error
+
+
+def _decode(decoder: msgspec.json.Decoder[T], body: bytes, shape: type[T]) -> T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return convert_tolerantly(body, shape)

@@ -1,0 +1,137 @@
+"""What a reply leaves behind: the decision record, metrics, the log line; and what became of a prediction.
+
+A record must not keep a whole snapshot alive: it holds the predictions (columns shared by all calls between
+two changes) and the names that go with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from extender.api.resource import ResourceClaim
+from extender.inventory.ledger import Ledger
+from extender.inventory.pods import PodRecord, pod_claim_names
+from extender.model.ids import ObjectKey
+from extender.observability.decisions import DecisionRing
+from extender.observability.metrics import Metrics
+from extender.verbs.desk import Question
+from extender.verbs.filter import FilterAnswer
+from extender.verbs.named import EXTENDED_CLAIM, named_devices, node_forecast
+from extender.verbs.views import DecisionView, PredictedDevice
+
+
+class Recorder:
+    """Writes records on replies; settles them when the ledger sees a pod bound and its claims allocated."""
+
+    def __init__(self, ring: DecisionRing, metrics: Metrics) -> None:
+        self._ring = ring
+        self._metrics = metrics
+        self._log = structlog.get_logger("extender.decisions")
+        self._ledger: Ledger | None = None
+
+    def watch(self, ledger: Ledger) -> None:
+        """The ledger that this recorder observes."""
+        self._ledger = ledger
+
+    # ---- replies
+
+    def filtered(self, question: Question, answer: FilterAnswer, *, shadow: bool) -> None:
+        """Take down a filter reply."""
+        metrics = self._metrics.verbs["filter"]
+        for reason, nodes in answer.counts.items():
+            metrics.refused(reason, nodes)
+        main = max(answer.counts, key=lambda reason: answer.counts[reason], default=None)
+        outcome = "error" if answer.error else "passed" if answer.passed else "refused"
+        metrics.decided(outcome, main if main is not None and outcome != "passed" else "none")
+        meta = question.pod.metadata
+        self._ring.record(
+            DecisionView(
+                pod_uid=meta.uid,
+                pod_namespace=meta.namespace,
+                pod_name=meta.name,
+                time=question.now,
+                verb="filter",
+                candidates=len(question.names),
+                passed=len(answer.passed),
+                rejected=dict(answer.counts),
+                text=answer.error,
+                shadow=shadow,
+            ),
+            node_forecast(question),
+        )
+        self._log.debug(
+            "decision",
+            verb="filter",
+            pod=f"{meta.namespace}/{meta.name}",
+            uid=meta.uid,
+            workload=question.workload,
+            candidates=len(question.names),
+            passed=len(answer.passed),
+            rejected=answer.counts,
+            error=answer.error,
+        )
+
+    def scored(self, question: Question, best: int, score: int) -> None:
+        """Take down a prioritize reply: the last reply before binding is the one that counts."""
+        meta = question.pod.metadata
+        self._ring.scored(meta.uid, question.names[best], score, node_forecast(question))
+        self._log.debug(
+            "decision",
+            verb="prioritize",
+            pod=f"{meta.namespace}/{meta.name}",
+            uid=meta.uid,
+            best=question.names[best],
+            score=score,
+            devices=[named.device for named in named_devices(question, best)],
+        )
+
+    # ---- what the ledger saw (extender.inventory.ledger.Observer)
+
+    def pod_bound(self, record: PodRecord) -> None:
+        """A pod was bound: settle, if its claims are there."""
+        self._settle(record)
+
+    def pod_gone(self, record: PodRecord) -> None:
+        """Nothing follows: the record stays for people to read."""
+
+    def claim_allocated(self, claim: ResourceClaim) -> None:
+        """A claim was allocated: settle the pods that wait for it."""
+        if self._ledger is None:
+            return
+        for owner in claim.metadata.owner_references or ():
+            if owner.kind == "Pod":
+                self._settle(self._ledger.pod_by_name(claim.metadata.namespace, owner.name))
+        for consumer in claim.status.reserved_for or ():
+            self._settle(self._ledger.pod_by_name(claim.metadata.namespace, consumer.name))
+
+    def _settle(self, record: PodRecord | None) -> None:
+        if record is None or not record.node or self._ledger is None:
+            return
+        devices = self._devices(record, self._ledger)
+        if devices is None:
+            return
+        outcome = self._ring.settle(record.uid, record.node, devices)
+        if outcome in {"right", "wrong", "unpredicted"}:
+            view = self._ring.get(record.uid)
+            reason = view.unpredicted if view is not None and view.unpredicted else "none"
+            self._metrics.predicted(outcome, reason)
+
+    @staticmethod
+    def _devices(record: PodRecord, ledger: Ledger) -> Sequence[PredictedDevice] | None:
+        """The devices that the pod's claims hold; None while one has no allocation."""
+        found: list[PredictedDevice] = []
+        backed = record.pod.status.extended_resource_claim_status
+        special = backed.resource_claim_name if backed is not None else None
+        claims = ledger.snapshot().claims
+        for name in pod_claim_names(record.pod):
+            held = claims.get(ObjectKey(record.key.namespace, name))
+            if held is None or held.claim.status.allocation is None:
+                return None
+            said = EXTENDED_CLAIM if name == special else name
+            found.extend(
+                PredictedDevice(said, result.request, f"{result.driver}/{result.pool}/{result.device}")
+                for result in held.claim.status.allocation.devices.results or ()
+            )
+        return found

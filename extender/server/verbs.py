@@ -1,0 +1,221 @@
+"""The hot routes: filter, prioritize, preempt and bind, from bytes to bytes.
+
+Verbs are pure; what follows from a reply (in flight, decision record, metrics, log line) is done here. A
+handler does not wait between the snapshot and the record, so each reply is about one state.
+Faults: filter and bind answer 200 with Error, prioritize `[]`, preempt 400 with the text (design, rule 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from extender.api.extender import ExtenderBindingResult, ExtenderPreemptionResult, MetaPod, MetaVictims
+from extender.api.extender import ExtenderPreemptionArgs as PreemptionArgs
+from extender.inventory.ledger import Ledger
+from extender.model.errors import WireError
+from extender.observability.metrics import Metrics, Verb, VerbMetrics
+from extender.server.codec import NO_PRIORITIES, ArgsCodec
+from extender.server.record import Recorder
+from extender.server.standing import Standing, Switch
+from extender.verbs.bind import Binder, Binding, binding_of
+from extender.verbs.desk import Desk
+from extender.verbs.filter import FilterAnswer, filter_nodes
+from extender.verbs.preempt import nodes_to_drop
+from extender.verbs.prioritize import prioritize
+
+
+@dataclass(frozen=True, slots=True)
+class VerbDeps:
+    """What the routes need; `clock` gives seconds since the epoch, `timer` monotonic seconds."""
+
+    ledger: Ledger
+    desk: Desk
+    standing: Standing
+    switch: Switch
+    binder: Binder
+    recorder: Recorder
+    metrics: Metrics
+    clock: Callable[[], float]
+    timer: Callable[[], float]
+
+
+class VerbRoutes:
+    """Handlers of the four verbs."""
+
+    def __init__(self, deps: VerbDeps) -> None:
+        self._deps = deps
+        self._codec = ArgsCodec()
+        self._log = structlog.get_logger("extender.verbs")
+
+    def routes(self) -> list[Route]:
+        """Routes below /extender."""
+        return [
+            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"])
+            for verb, answer in (
+                ("filter", self.filter),
+                ("prioritize", self.prioritize),
+                ("preempt", self.preempt),
+            )
+        ] + [Route("/extender/bind", self._bind, methods=["POST"])]
+
+    # ---- bytes to bytes, without the socket
+
+    def filter(self, body: bytes) -> bytes:
+        """Answer filter. Raises WireError for a body that can't be read."""
+        deps = self._deps
+        args, names = self._codec.args(body)
+        assert args.pod is not None
+        metrics = deps.metrics.verbs["filter"]
+        pod = args.pod
+        if not deps.desk.scope.covers(pod):
+            metrics.decided("echo")
+            return self._codec.filter_result(args, names, FilterAnswer(names))
+        now = deps.clock()
+        snapshot = deps.ledger.snapshot()
+        question = deps.desk.question(pod, names, snapshot, deps.ledger.in_flight.assumptions(now), now)
+        if not question.demand.asks_for_devices:
+            metrics.decided("echo")
+            return self._codec.filter_result(args, names, FilterAnswer(names))
+        answer = filter_nodes(deps.desk, question, enforce=deps.switch.enforce())
+        deps.ledger.in_flight.offered(pod, answer.passed if not answer.error else (), now)
+        deps.recorder.filtered(question, answer, shadow=deps.switch.shadow())
+        return self._codec.filter_result(args, names, answer)
+
+    def prioritize(self, body: bytes) -> bytes:
+        """Answer prioritize. Raises WireError for a body that can't be read."""
+        deps = self._deps
+        args, names = self._codec.args(body)
+        assert args.pod is not None
+        pod = args.pod
+        metrics = deps.metrics.verbs["prioritize"]
+        if not names or not deps.desk.scope.covers(pod):
+            metrics.decided("echo")
+            return self._codec.zeros(names)
+        now = deps.clock()
+        snapshot = deps.ledger.snapshot()
+        assumptions = deps.ledger.in_flight.assumptions(now)
+        question = deps.desk.question(pod, names, snapshot, assumptions, now)
+        ruling = prioritize(deps.desk, question)
+        if deps.switch.shadow():
+            metrics.decided("passed")
+            return self._codec.zeros(names)
+        best = int(ruling.scores.argmax())
+        if question.demand.asks_for_devices:
+            rows = tuple(question.predictions.rows(best))
+            deps.ledger.in_flight.assume(pod.metadata.uid, names[best], rows, now)
+            deps.recorder.scored(question, best, int(ruling.scores[best]))
+        metrics.decided("passed")
+        return self._codec.priorities(names, ruling.scores)
+
+    def preempt(self, body: bytes) -> bytes:
+        """Answer preempt. Raises WireError for a body that can't be read."""
+        deps = self._deps
+        args = self._codec.preemption(body)
+        assert args.pod is not None
+        victims = meta_victims(args)
+        if deps.desk.scope.covers(args.pod) and victims:
+            now = deps.clock()
+            names = list(victims)
+            question = deps.desk.question(args.pod, names, deps.ledger.snapshot(), (), now)
+            for name in nodes_to_drop(deps.desk, question, enforce=deps.switch.enforce()):
+                del victims[name]
+        deps.metrics.verbs["preempt"].decided("passed" if victims else "refused")
+        return self._codec.preemption_result(ExtenderPreemptionResult(victims))
+
+    # ---- HTTP
+
+    def _guarded(self, verb: Verb, answer: Callable[[bytes], bytes]) -> Callable[[Request], object]:
+        deps = self._deps
+        metrics = deps.metrics.verbs[verb]
+
+        async def handle(request: Request) -> Response:
+            body = await request.body()
+            begun = deps.timer()
+            obstacle = deps.standing.obstacle()
+            try:
+                if obstacle:
+                    metrics.fault("unsynced")
+                    return self._fault(verb, obstacle, close=True)
+                return Response(answer(body), media_type="application/json")
+            except WireError as error:
+                metrics.fault("request")
+                self._log.warning("unreadable request", verb=verb, fault=str(error))
+                return self._fault(verb, f"{verb}: {error}")
+            except Exception as error:  # noqa: BLE001 - whatever it is, kube-scheduler must get an answer
+                metrics.fault("internal")
+                self._log.exception("fault", verb=verb)
+                return self._fault(verb, f"{verb}: internal fault: {type(error).__name__}")
+            finally:
+                metrics.observe(deps.timer() - begun)
+
+        return handle
+
+    async def _bind(self, request: Request) -> Response:
+        deps = self._deps
+        body = await request.body()
+        begun = deps.timer()
+        metrics = deps.metrics.verbs["bind"]
+        obstacle = deps.standing.obstacle()
+        if obstacle:
+            metrics.fault("unsynced")
+            return self._fault("bind", obstacle, close=True)
+        try:
+            text = await self._bound(body, metrics)
+        except WireError as error:
+            metrics.fault("request")
+            text = f"bind: {error}"
+        except Exception as error:  # noqa: BLE001 - likewise
+            metrics.fault("internal")
+            self._log.exception("fault", verb="bind")
+            text = f"bind: internal fault: {type(error).__name__}"
+        metrics.observe(deps.timer() - begun)
+        return _binding_result(text)
+
+    async def _bound(self, body: bytes, metrics: VerbMetrics) -> str:
+        wanted = binding_of(self._codec.binding(body), self._deps.ledger.snapshot())
+        if isinstance(wanted, Binding):
+            text = await self._deps.binder.bind(wanted.namespace, wanted.name, wanted.uid, wanted.node)
+        else:
+            text = wanted
+        metrics.decided("error" if text else "passed")
+        return text
+
+    def _fault(self, verb: Verb, text: str, *, close: bool = False) -> Response:
+        """An answer that says what went wrong; `close` ends the connection, so that the next call may reach
+        another replica.
+        """  # noqa: D205 - one sentence
+        headers = {"connection": "close"} if close else None
+        match verb:
+            case "filter":
+                return Response(
+                    self._codec.filter_error(text), headers=headers, media_type="application/json"
+                )
+            case "prioritize":
+                return Response(NO_PRIORITIES, headers=headers, media_type="application/json")
+            case "bind":
+                return _binding_result(text, headers)
+            case _:
+                return Response(text, status_code=400, headers=headers, media_type="text/plain")
+
+
+def meta_victims(args: PreemptionArgs) -> dict[str, MetaVictims]:
+    """The candidates by UID, whichever of the two forms was sent."""
+    if args.node_name_to_meta_victims is not None:
+        return dict(args.node_name_to_meta_victims)
+    return {
+        name: MetaVictims([MetaPod(pod.metadata.uid) for pod in held.pods or ()], held.num_pdb_violations)
+        for name, held in (args.node_name_to_victims or {}).items()
+    }
+
+
+def _binding_result(text: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(ExtenderBindingResult(text)), headers=headers, media_type="application/json"
+    )

@@ -1,0 +1,135 @@
+"""The desk: what all verbs share, and the question that a pod and its candidates make.
+
+Everything here is a function of (request, snapshot, now): a retry, a simulated cycle or a what-if is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.allocator.demand import Demand, demand_of, units
+from extender.allocator.predict import Predictor
+from extender.allocator.prediction import Predictions
+from extender.api.core import Pod
+from extender.inventory.devices import Int32
+from extender.inventory.inflight import Assumption
+from extender.inventory.snapshot import Snapshot
+from extender.model.reason import Reason
+from extender.model.workload import WorkloadClass
+from extender.scoring.bench import Bench
+from extender.scoring.candidates import Candidates
+from extender.scoring.policy import Policy
+from extender.verbs.workload import workload_class
+
+Int8 = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Question:
+    """A pod, its n candidate nodes by name and slot (int32[n], -1 unknown), and what first fit would do."""
+
+    pod: Pod
+    names: Sequence[str]
+    slots: Int32
+    demand: Demand
+    workload: WorkloadClass
+    predictions: Predictions
+    snapshot: Snapshot
+    now: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Refusals:
+    """`refused` int8[n]: 0 passes, k means `reasons[k - 1]`; `text(i)` says it for people, without numbers
+    that differ from node to node (events are aggregated by text); `detail(i)` may have them.
+    """  # noqa: D205 - one sentence
+
+    refused: Int8
+    reasons: Sequence[tuple[Reason, str]]
+
+
+class Veto(Protocol):
+    """One ground for refusing nodes."""
+
+    def refuse(self, question: Question) -> Refusals | None:
+        """Which candidates are refused; None when none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose pods are ours."""
+
+    schedulers: frozenset[str]
+    excluded_namespaces: frozenset[str]
+    priority_classes: Mapping[str, WorkloadClass]
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether we have an opinion about the pod at all."""
+        return (
+            pod.spec.scheduler_name in self.schedulers
+            and pod.metadata.namespace not in self.excluded_namespaces
+        )
+
+
+@dataclass(eq=False, slots=True)
+class Desk:
+    """The tools of the verbs. `policy` is swapped whole when its file changes."""
+
+    scope: Scope
+    predictor: Predictor
+    vetoes: Sequence[Veto]
+    bench: Bench
+    policy: Policy
+
+    def question(
+        self,
+        pod: Pod,
+        names: Sequence[str],
+        snapshot: Snapshot,
+        assumptions: Sequence[tuple[str, Assumption]],
+        now: float,
+    ) -> Question:
+        """Resolve names, demand and predictions. Assumptions about the pod itself are left out."""
+        slot_of = snapshot.topology.slot_of
+        slots = np.fromiter((slot_of.get(name, -1) for name in names), np.int32, len(names))
+        demand = demand_of(pod, snapshot)
+        uid = pod.metadata.uid
+        assumed = frozenset(row for other, held in assumptions if other != uid for row in held.rows)
+        predictions = self.predictor.predict(demand, slots, snapshot, assumed)
+        workload = workload_class(
+            pod,
+            asks_for_devices=demand.asks_for_devices,
+            by_priority_class=self.scope.priority_classes,
+        )
+        return Question(pod, names, slots, demand, workload, predictions, snapshot, now)
+
+    def weights(self, question: Question) -> dict[str, float]:
+        """Judges and weights for the pod."""
+        return self.policy.weights(question.workload, question.pod.metadata.namespace)
+
+
+def candidates_of(question: Question) -> Candidates:
+    """The question as judges see it."""
+    demand, predictions = question.demand, question.predictions
+    wanted = 0
+    if demand.claims:
+        first = (demand.claims[0].spec.devices.requests or [None])[0]
+        exact = first.exactly if first is not None else None
+        wanted = (exact.count or 1) if exact is not None else 1
+    elif demand.extended and predictions.total.any():
+        wanted = units(next(iter(demand.extended.values())))
+    return Candidates(
+        workload=question.workload,
+        asks_for_devices=demand.asks_for_devices,
+        slots=question.slots,
+        free=predictions.free,
+        total=predictions.total,
+        wanted=wanted,
+        amounts=demand.amounts,
+        rows=predictions.rows,
+    )

@@ -1,0 +1,15 @@
+"""preempt: the candidates that kube-scheduler found, less the nodes that we would refuse all the same.
+
+Victims are never added or changed: removing pods helps for none of our unresolvable reasons, and a node we
+would refuse after the evictions costs pods their lives for nothing (kubernetes#105720).
+"""
+
+from __future__ import annotations
+
+from extender.verbs.desk import Desk, Question
+from extender.verbs.filter import filter_nodes
+
+
+def nodes_to_drop(desk: Desk, question: Question, *, enforce: bool) -> set[str]:
+    """Names of the candidates that filter would refuse for a reason which evicting pods can't end."""
+    return set(filter_nodes(desk, question, enforce=enforce).unresolvable)
