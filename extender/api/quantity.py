@@ -207,7 +207,7 @@ class Quantity:
         return _wrap(quotient) + (1 if rest else 0)
 
     def as_approximate_float(self) -> float:
-        """Return float64(unscaled) * float64(10**exponent), so not always the nearest; infinite past its range."""
+        """Return float64(unscaled) * float64(10**exponent): infinite past the range, not always the nearest."""
         unscaled, exponent = self._unscaled, self._exponent
         if self._decimal and exponent > _HUGE:  # too wide to have been put at nano scale; Go's base overflows
             return math.copysign(math.inf, unscaled) if unscaled else 0.0
@@ -230,6 +230,18 @@ class Quantity:
         if self._exponent == other._exponent:
             return (self._unscaled > other._unscaled) - (self._unscaled < other._unscaled)
         return _compare(self._unscaled, self._exponent, other._unscaled, other._exponent)
+
+    def nano(self) -> int:
+        """Return the exact value in units of 1e-9; raise QuantityError past the widest power of ten."""
+        return self._unscaled and self._unscaled * _power(self._exponent - _NANO)
+
+    def is_identical(self, other: Quantity) -> bool:
+        """Tell whether both are held alike, as Go's == on the struct does (a decimal never is)."""
+        return (
+            self is other
+            or (self._unscaled, self._exponent, self._format, self._text)
+            == (other._unscaled, other._exponent, other._format, other._text)
+        ) and not (self._decimal or other._decimal)
 
     # -- arithmetic ------------------------------------------------------------------------------------
 
@@ -379,7 +391,7 @@ def _divide_away(value: int, power: int) -> int:
     sign = -1 if value < 0 else 1
     if power > _MAX_DIGITS or power > abs(value).bit_length():
         return sign
-    return -sign * (-abs(value) // 10**power)
+    return -sign * (-abs(value) // _power(power))
 
 
 def _compare(left: int, left_exponent: int, right: int, right_exponent: int) -> int:
