@@ -29,7 +29,7 @@ class OracleError(Exception):
 class SelectorVerdict(msgspec.Struct, frozen=True):
     """What the scheduler's CEL evaluator says of one expression on one device."""
 
-    verdict: Literal["true", "false", "compile error", "runtime error"]
+    verdict: Literal["true", "false", "compile error", "runtime error", "panic"]
     error: str = ""
     cost: int | None = None
     max_cost: int | None = msgspec.field(default=None, name="maxCost")

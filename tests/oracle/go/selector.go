@@ -114,9 +114,15 @@ func (d selectorDevice) input() (cel.Device, error) {
 }
 
 // compile answers the compiled expression, or the verdict of one that does not compile.
-func (r selectorRequest) compile() (cel.CompilationResult, *selectorVerdict) {
+// A panic inside the compiler is a verdict of its own.
+func (r selectorRequest) compile() (result cel.CompilationResult, failed *selectorVerdict) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			failed = &selectorVerdict{Verdict: "panic", Error: fmt.Sprint(cause)}
+		}
+	}()
 	envType := r.Environment.envType()
-	result := compilerFor(r.Environment.features()).CompileCELExpression(r.Expression, cel.Options{
+	result = compilerFor(r.Environment.features()).CompileCELExpression(r.Expression, cel.Options{
 		EnvType:               &envType,
 		DisableCostEstimation: !r.Estimate,
 	})
@@ -128,11 +134,16 @@ func (r selectorRequest) compile() (cel.CompilationResult, *selectorVerdict) {
 
 const selectorTimeout = 30 * time.Second
 
-func evaluate(result cel.CompilationResult, device cel.Device) selectorVerdict {
+func evaluate(result cel.CompilationResult, device cel.Device) (verdict selectorVerdict) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			verdict = selectorVerdict{Verdict: "panic", Error: fmt.Sprint(cause)}
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), selectorTimeout)
 	defer cancel()
 	matches, details, err := result.DeviceMatches(ctx, device)
-	verdict := selectorVerdict{Verdict: "false"}
+	verdict = selectorVerdict{Verdict: "false"}
 	if details != nil {
 		verdict.Cost = details.ActualCost()
 	}
