@@ -30,7 +30,7 @@ class Pool:
             return np.ones(len(candidates.slots)), lambda _: "asks for devices"
         accelerator = accelerator_nodes(snapshot, self._patterns)
         known = candidates.slots >= 0
-        wasted = np.where(known, accelerator[np.where(known, candidates.slots, 0)], False)
+        wasted = known & accelerator[np.where(known, candidates.slots, 0)]
         return (
             np.where(wasted, 0.0, 1.0),
             lambda i: (

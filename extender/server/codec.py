@@ -7,7 +7,7 @@ casing and nulls anywhere), whose faults name the field. Never: a decision.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from extender.api.extender import (
     NamedNode,
     NodeList,
 )
+from extender.inventory.devices import Int32
+from extender.inventory.topology import Topology
 from extender.model.errors import WireError
 from extender.scoring.quantise import BEST, Int8
 from extender.server.tolerant import convert_tolerantly
@@ -28,7 +30,6 @@ from extender.verbs.filter import FilterAnswer
 
 T = TypeVar("T")
 
-_MAX_KEPT = 100_000
 NO_PRIORITIES = b"[]"
 
 
@@ -41,7 +42,8 @@ class ArgsCodec:
         self._preemption = msgspec.json.Decoder(ExtenderPreemptionArgs)
         self._name = msgspec.json.Decoder(NamedNode)
         self._encoder = msgspec.json.Encoder()
-        self._hosts: dict[str, bytes] = {}
+        self._hosts: list[bytes] = []
+        self._hosts_topology: Topology | None = None
         self._ends = [f"{score}}},".encode() for score in range(BEST + 1)]
 
     def args(self, body: bytes) -> tuple[ExtenderArgs, list[str]]:
@@ -102,25 +104,35 @@ class ArgsCodec:
         """An answer that makes the attempt fail with a text, to be retried."""
         return self._encoder.encode(ExtenderFilterResult(error=text))
 
-    def priorities(self, names: Sequence[str], scores: Int8) -> bytes:
-        """HostPriorityList; integers only, since Go drops a list with a 7.0 in it."""
+    def priorities(self, names: Sequence[str], slots: Int32, topology: Topology, scores: Int8) -> bytes:
+        """HostPriorityList; integers only, since Go drops a list with a 7.0 in it.
+
+        `slots` int32[n] belong to `names`: known nodes have their part of the text ready.
+        """
         if not names:
             return NO_PRIORITIES
-        hosts = self._hosts
-        if len(hosts) > _MAX_KEPT:
-            hosts.clear()
+        hosts = self._hosts_of(topology)
+        parts: list[bytes] = [b""] * (2 * len(names))
+        if slots.min() < 0:
+            parts[0::2] = [
+                hosts[slot] if slot >= 0 else self._host(name)
+                for name, slot in zip(names, slots.tolist(), strict=True)
+            ]
+        else:
+            parts[0::2] = [hosts[slot] for slot in slots.tolist()]
         ends = self._ends
-        parts: list[Any] = [None] * (2 * len(names))
-        try:
-            parts[0::2] = [hosts[name] for name in names]
-        except KeyError:
-            for name in names:
-                if name not in hosts:
-                    hosts[name] = b'{"Host":' + self._encoder.encode(name) + b',"Score":'
-            parts[0::2] = [hosts[name] for name in names]
         parts[1::2] = [ends[score] for score in scores.tolist()]
         parts[-1] = parts[-1][:-1]
         return b"[" + b"".join(parts) + b"]"
+
+    def _hosts_of(self, topology: Topology) -> list[bytes]:
+        if self._hosts_topology is not topology:
+            self._hosts = [self._host(name) for name in topology.names]
+            self._hosts_topology = topology
+        return self._hosts
+
+    def _host(self, name: str) -> bytes:
+        return b'{"Host":' + self._encoder.encode(name) + b',"Score":'
 
     def zeros(self, names: Sequence[str]) -> bytes:
         """Indifference: every candidate scores 0."""

@@ -25,9 +25,11 @@ from extender.verbs.views import DecisionView, PredictedDevice
 class Recorder:
     """Writes records on replies; settles them when the ledger sees a pod bound and its claims allocated."""
 
-    def __init__(self, ring: DecisionRing, metrics: Metrics) -> None:
+    def __init__(self, ring: DecisionRing, metrics: Metrics, *, debug: bool) -> None:
+        """`debug`: write one log line a decision."""
         self._ring = ring
         self._metrics = metrics
+        self._debug = debug
         self._log = structlog.get_logger("extender.decisions")
         self._ledger: Ledger | None = None
 
@@ -61,6 +63,8 @@ class Recorder:
             ),
             node_forecast(question),
         )
+        if not self._debug:
+            return
         self._log.debug(
             "decision",
             verb="filter",
@@ -77,6 +81,8 @@ class Recorder:
         """Take down a prioritize reply: the last reply before binding is the one that counts."""
         meta = question.pod.metadata
         self._ring.scored(meta.uid, question.names[best], score, node_forecast(question))
+        if not self._debug:
+            return
         self._log.debug(
             "decision",
             verb="prioritize",

@@ -56,14 +56,15 @@ class VerbRoutes:
 
     def routes(self) -> list[Route]:
         """Routes below /extender."""
-        return [
-            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"])
-            for verb, answer in (
-                ("filter", self.filter),
-                ("prioritize", self.prioritize),
-                ("preempt", self.preempt),
-            )
-        ] + [Route("/extender/bind", self._bind, methods=["POST"])]
+        pure: list[tuple[Verb, Callable[[bytes], bytes]]] = [
+            ("filter", self.filter),
+            ("prioritize", self.prioritize),
+            ("preempt", self.preempt),
+        ]
+        routes = [
+            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"]) for verb, answer in pure
+        ]
+        return [*routes, Route("/extender/bind", self._bind, methods=["POST"])]
 
     # ---- bytes to bytes, without the socket
 
@@ -112,7 +113,7 @@ class VerbRoutes:
             deps.ledger.in_flight.assume(pod.metadata.uid, names[best], rows, now)
             deps.recorder.scored(question, best, int(ruling.scores[best]))
         metrics.decided("passed")
-        return self._codec.priorities(names, ruling.scores)
+        return self._codec.priorities(names, question.slots, snapshot.topology, ruling.scores)
 
     def preempt(self, body: bytes) -> bytes:
         """Answer preempt. Raises WireError for a body that can't be read."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from extender.api.core import Pod
 from extender.inventory.devices import Int32
 from extender.inventory.inflight import Assumption
 from extender.inventory.snapshot import Snapshot
+from extender.inventory.topology import Topology
 from extender.model.reason import Reason
 from extender.model.workload import WorkloadClass
 from extender.scoring.bench import Bench
@@ -60,6 +62,22 @@ class Veto(Protocol):
         """Which candidates are refused; None when none is."""
 
 
+class SlotFinder:
+    """Names to slots. prioritize comes with the names that filter let through, so the last ones are kept."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Sequence[str], Topology, Int32] | None = None
+
+    def slots(self, names: Sequence[str], topology: Topology) -> Int32:
+        """Slots of `names`, int32[n], -1 for a name that the ledger does not know."""
+        kept = self._last
+        if kept is not None and kept[1] is topology and kept[0] == names:
+            return kept[2]
+        found = np.fromiter(map(topology.slot_of.get, names, repeat(-1)), np.int32, len(names))
+        self._last = (names, topology, found)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Whose pods are ours."""
@@ -85,6 +103,7 @@ class Desk:
     vetoes: Sequence[Veto]
     bench: Bench
     policy: Policy
+    finder: SlotFinder
 
     def question(
         self,
@@ -95,8 +114,7 @@ class Desk:
         now: float,
     ) -> Question:
         """Resolve names, demand and predictions. Assumptions about the pod itself are left out."""
-        slot_of = snapshot.topology.slot_of
-        slots = np.fromiter((slot_of.get(name, -1) for name in names), np.int32, len(names))
+        slots = self.finder.slots(names, snapshot.topology)
         demand = demand_of(pod, snapshot)
         uid = pod.metadata.uid
         assumed = frozenset(row for other, held in assumptions if other != uid for row in held.rows)
