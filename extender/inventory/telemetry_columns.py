@@ -109,9 +109,7 @@ class Columns:
     def _grow(self, rows: int) -> None:
         kept = self._rows
         fresh = self._blank(rows)
-        for new, old in zip(
-            fresh, (self._values, self._cells, self._read_at, self._sources), strict=True
-        ):
+        for new, old in zip(fresh, (self._values, self._cells, self._read_at, self._sources), strict=True):
             new[:kept] = old[:kept]  # type: ignore[index]  # a union of equal shapes
         self._values, self._cells, self._read_at, self._sources = fresh
         smooth, at = np.zeros((rows, len(SMOOTHED))), np.full((rows, len(SMOOTHED)), _NEVER)
@@ -121,9 +119,9 @@ class Columns:
     def write(self, rows: Rows, values: Floats, cells: Codes, read_at: float, source: int) -> None:
         """Write n rows of one source, read at one instant of our clock.
 
-        `values` and `cells` are of shape (n, len(READINGS)); `rows` holds no row twice. The freshest reading of
-        a cell wins, at equal times the source earlier in the order. Unsupported does not displace
-        what another source still reads. An error displaces nothing.
+        `values` and `cells` are of shape (n, len(READINGS)); `rows` holds no row twice. The freshest reading
+        of a cell wins, at equal times the source earlier in the order. Unsupported does not displace what
+        another source still reads. An error displaces nothing.
         """
         old_cells, old_at, old_sources = self._cells[rows], self._read_at[rows], self._sources[rows]
         is_value = cells == Cell.VALUE
@@ -156,16 +154,14 @@ class Columns:
         self._read_at[row] = at
 
     def column(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
-        """Values and `Freshness` of one reading for rows (-1: absent). A value counts where fresh or stale."""
+        """Values and `Freshness` of one reading for rows (-1: absent); 0 unless fresh or stale."""
         return self._look(self._values, COLUMN[name], COLUMN[name], rows, now)
 
     def smoothed(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
         """As `column`, smoothed by the half-life. Raises ValueError for a reading that is not."""
         return self._look(self._smooth, SMOOTHED.index(name), COLUMN[name], rows, now)
 
-    def _look(
-        self, values: Floats, column: int, state: int, rows: Rows, now: float
-    ) -> tuple[Floats, Codes]:
+    def _look(self, values: Floats, column: int, state: int, rows: Rows, now: float) -> tuple[Floats, Codes]:
         if not self.capacity:
             return np.zeros(len(rows)), np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
         cells = np.where(rows >= 0, self._cells[rows, state], Cell.EMPTY)
