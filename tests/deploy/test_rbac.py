@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from extender.kube.kinds import CUSTOM_RESOURCE_DEFINITION, OPTIONAL, REQUIRED
 from tests.deploy.manifests import BIND, NAMESPACE, SERVICE_ACCOUNT, Applier, build
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ def test_berth_may_do_what_it_does(deploy_cluster: ControlPlane) -> None:
 @pytest.mark.usefixtures("applied")
 def test_berth_may_not_do_what_it_must_not(deploy_cluster: ControlPlane) -> None:
     assert [act for act in _DENIED if _may(deploy_cluster, act)] == []
+
+
+def test_the_kinds_that_are_watched_are_among_them() -> None:
+    watched = {(kind.group, kind.resource) for kind in (*REQUIRED, *OPTIONAL, CUSTOM_RESOURCE_DEFINITION)}
+    assert watched == set(_READ)
 
 
 @pytest.mark.usefixtures("bind")
