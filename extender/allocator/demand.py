@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from extender.api.core import Pod
+from extender.allocator.extended import ExtendedClaim, extended_claim
+from extender.api.core import Node, NodeStatus, Pod
 from extender.api.resource import ResourceClaim
 from extender.inventory.requests import is_extended_resource, pod_requests
 from extender.inventory.snapshot import Snapshot
@@ -22,14 +23,22 @@ class Demand:
 
     `claims` have no allocation yet, `allocated` have one (it pins the node); `missing` names claims that the
     ledger has not seen. `extended` maps resource names to thousandths, as far as a node offers them or a
-    class stands behind them; `amounts` holds every effective request, also cpu and memory, in thousandths.
+    class stands behind them; `backed` is the claim that kube-scheduler makes up for those with a class, on a
+    node without a device plugin. `amounts` holds every effective request, also cpu and memory, in
+    thousandths.
     """
 
     claims: tuple[ResourceClaim, ...]
     allocated: tuple[ResourceClaim, ...]
     missing: tuple[str, ...]
     extended: Mapping[str, int]
+    backed: ResourceClaim | None
     amounts: Mapping[str, int]
+
+    @property
+    def all_claims(self) -> tuple[ResourceClaim, ...]:
+        """Claims to be allocated on a node without a device plugin, in the scheduler's order."""
+        return self.claims if self.backed is None else (*self.claims, self.backed)
 
     @property
     def asks_for_devices(self) -> bool:
@@ -69,7 +78,16 @@ def demand_of(pod: Pod, snapshot: Snapshot) -> Demand:
         and is_extended_resource(name)
         and (name in snapshot.nodes.allocatable or snapshot.classes.for_extended_resource(name) is not None)
     }
-    return Demand(tuple(claims), tuple(allocated), tuple(missing), extended, amounts)
+    backed = _backed(pod, extended, snapshot) if extended else None
+    return Demand(tuple(claims), tuple(allocated), tuple(missing), extended, backed, amounts)
+
+
+def _backed(pod: Pod, extended: Mapping[str, int], snapshot: Snapshot) -> ResourceClaim | None:
+    """The claim for extended resources on a node whose device plugin offers only what no class stands for."""
+    plugin_only = [name for name in extended if snapshot.classes.for_extended_resource(name) is None]
+    node = Node(status=NodeStatus(allocatable=dict.fromkeys(plugin_only, "1")))
+    made = extended_claim(pod, node, snapshot.classes)
+    return made.claim if isinstance(made, ExtendedClaim) else None
 
 
 def units(amount: int) -> int:

@@ -14,15 +14,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from extender.allocator.demand import Demand, units
+from extender.allocator.demand import Demand
 from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
-from extender.allocator.prediction import UNPREDICTED, Predictions, Unpredicted
+from extender.allocator.prediction import UNPREDICTED, Pick, Predictions, Unpredicted
 from extender.allocator.taints import blocking_taints, tolerated
-from extender.api.resource import (
-    DeviceClass,
-    DeviceRequest,
-    ExactDeviceRequest,
-)
+from extender.api.resource import DeviceClass, DeviceRequest, ExactDeviceRequest
 from extender.inventory.devices import CodedColumn, Int32
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import Topology
@@ -43,14 +39,14 @@ class VerdictColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the full search found for one node: the devices in the order of the results, or a reason."""
+    """What the full search found for one node: devices in the order of the results, or a reason."""
 
-    devices: tuple[DeviceID, ...] = ()
+    picks: tuple[Pick, ...] = ()
     failure: Unpredicted | None = None
     note: str = ""
 
 
-class Search(Protocol):
+class Searcher(Protocol):
     """The full search, for nodes on which plain counts can't tell."""
 
     def fit(
@@ -59,20 +55,46 @@ class Search(Protocol):
         """Search each node of `slots`, rows in `assumed` counting as taken."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A request that counting can answer, and whose it is."""
+
+    claim: str
+    name: str
+    exact: ExactDeviceRequest
+    device_class: DeviceClass
+
+    @property
+    def count(self) -> int:
+        return self.exact.count or 1
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for requests that accept the same devices."""
+        return (tuple(_expressions(self.exact, self.device_class)), tuple(self.exact.tolerations or ()))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class _Rows:
-    """Names rows: those of allocated claims first, then what the search or first fit takes."""
+class _Picks:
+    """Names devices: those of allocated claims first, then what the search or first fit takes."""
 
-    held: tuple[int, ...]
+    held: tuple[Pick, ...]
     plain: PlainFit | None
+    planned: Sequence[_Planned]
     found: Mapping[int, Found]
-    row_of: Mapping[DeviceID, int]
 
-    def rows(self, slot: int) -> Sequence[int]:
+    def picks(self, slot: int) -> Sequence[Pick]:
         found = self.found.get(slot)
         if found is not None:
-            return (*self.held, *(self.row_of[d] for d in found.devices if d in self.row_of))
-        return self.held if self.plain is None else (*self.held, *self.plain.rows(slot))
+            return (*self.held, *found.picks)
+        if self.plain is None:
+            return self.held
+        owners = [(plan.claim, plan.name) for plan in self.planned for _ in range(plan.count)]
+        rows = self.plain.rows(slot)
+        return (
+            *self.held,
+            *(Pick(claim, name, row) for (claim, name), row in zip(owners, rows, strict=False)),
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,9 +108,9 @@ class _Usable:
 class Predictor:
     """Predicts for pods; keeps masks of requests it has seen, nothing else."""
 
-    def __init__(self, verdicts: VerdictColumns, search: Search) -> None:
+    def __init__(self, verdicts: VerdictColumns, searcher: Searcher) -> None:
         self._verdicts = verdicts
-        self._search = search
+        self._searcher = searcher
         self._usable: OrderedDict[tuple[object, ...], _Usable] = OrderedDict()
         self._usable_at: Topology | None = None
         self._special = CodedColumn(lambda _, d: bool(d.allow_multiple_allocations or d.consumes_counters))
@@ -104,106 +126,54 @@ class Predictor:
         `assumed`: rows that pods in flight will probably take; they count as taken.
         """
         topology = snapshot.topology
-        held = tuple(
-            row
-            for claim in demand.allocated
-            if claim.status.allocation is not None
-            for result in claim.status.allocation.devices.results or ()
-            if (row := topology.table.row_of.get(DeviceID(result.driver, result.pool, result.device)))
-            is not None
-        )
         status = np.zeros(len(slots), np.int8)
-        nothing = np.zeros(len(slots), np.int32)
+        free = total = np.zeros(len(slots), np.int32)
+        held = tuple(_held(demand, topology))
         if demand.missing:
             status[:] = _code(Unpredicted.CLAIM_UNKNOWN)
-            return Predictions(topology, slots, status, nothing, nothing, _Rows((), None, {}, {}), {})
-        plugin = self._plugin_nodes(demand, snapshot)
-        plain_slots = slots if plugin is None else np.where(plugin[slots] & (slots >= 0), -1, slots)
-        backed = {} if plugin is None and not demand.extended else dict(demand.extended)
-        requests, complex_claims = self._requests(demand, backed, snapshot)
+            return Predictions(topology, slots, status, free, total, _Picks((), None, (), {}), {})
+        plugin = _plugin_nodes(demand, snapshot)
+        on_plugin = np.zeros(len(slots), np.bool_) if plugin is None else plugin[slots] & (slots >= 0)
+        asked = np.where(on_plugin, -1, slots)
+        planned = _plan(demand, snapshot)
         fit: PlainFit | None = None
-        free = total = nothing
-        searched = np.zeros(len(slots), np.bool_)
-        if requests:
-            fit, doubtful = self._fit(requests, snapshot, assumed)
-            known = np.maximum(plain_slots, 0)
+        searched = np.full(len(slots), planned is None)
+        if planned:
+            fit, doubtful = self._fit(planned, snapshot, assumed)
+            known = np.maximum(asked, 0)
             status = np.where(fit.fits[known], status, _code(Unpredicted.NO_FIT)).astype(np.int8)
             searched = (fit.unsure | doubtful)[known]
             free, total = fit.free[known], fit.total[known]
-        if complex_claims:
-            searched = np.ones(len(slots), np.bool_)
         found: Mapping[int, Found] = {}
         notes: dict[int, str] = {}
-        searched &= plain_slots >= 0
+        searched &= asked >= 0
         if searched.any():
-            indices = np.nonzero(searched)[0].tolist()
-            found = self._search.fit(demand, plain_slots[searched].tolist(), snapshot, assumed)
-            for index in indices:
-                result = found[int(plain_slots[index])]
+            found = self._searcher.fit(demand, asked[searched].tolist(), snapshot, assumed)
+            for index in np.nonzero(searched)[0].tolist():
+                result = found[int(asked[index])]
                 status[index] = 0 if result.failure is None else _code(result.failure)
                 if result.note:
                     notes[index] = result.note
-        if plugin is not None:
-            on_plugin = plain_slots < 0
-            status[on_plugin] = _code(Unpredicted.COUNT_ONLY)
+        status[on_plugin] = _code(Unpredicted.COUNT_ONLY)
         status[slots < 0] = _code(Unpredicted.NODE_UNKNOWN)
-        rows = _Rows(held, fit, found, topology.table.row_of)
-        return Predictions(topology, slots, status, free, total, rows, notes)
-
-    @staticmethod
-    def _plugin_nodes(demand: Demand, snapshot: Snapshot) -> Bool | None:
-        """Nodes where a device plugin serves all or part of the demand, bool[slots]; None when nowhere."""
-        mask: Bool | None = None
-        for name in demand.extended:
-            allocatable = snapshot.nodes.allocatable.get(name)
-            if allocatable is not None:
-                offered = allocatable[: snapshot.nodes.slots] > 0
-                mask = offered if mask is None else mask | offered
-        return mask if mask is not None and mask.any() else None
-
-    def _requests(
-        self, demand: Demand, backed: Mapping[str, int], snapshot: Snapshot
-    ) -> tuple[list[tuple[tuple[object, ...], ExactDeviceRequest, DeviceClass, int]], bool]:
-        """Plain requests in the scheduler's order, and whether something needs the full search."""
-        plain: list[tuple[tuple[object, ...], ExactDeviceRequest, DeviceClass, int]] = []
-        for claim in demand.claims:
-            if claim.spec.devices.constraints:
-                return [], True
-            for request in claim.spec.devices.requests or ():
-                exact = _plain_request(request)
-                device_class = snapshot.classes.by_name.get(exact.device_class_name) if exact else None
-                if exact is None or device_class is None:
-                    return [], True
-                plain.append((_key(exact, device_class), exact, device_class, exact.count or 1))
-        for name in sorted(backed):
-            class_name = snapshot.classes.for_extended_resource(name)
-            if class_name is not None:
-                exact = ExactDeviceRequest(device_class_name=class_name, count=units(backed[name]))
-                device_class = snapshot.classes.by_name[class_name]
-                plain.append((_key(exact, device_class), exact, device_class, exact.count))
-        return plain, False
+        picks = _Picks(held, fit, planned or (), found)
+        return Predictions(topology, slots, status, free, total, picks, notes)
 
     def _fit(
-        self,
-        requests: Sequence[tuple[tuple[object, ...], ExactDeviceRequest, DeviceClass, int]],
-        snapshot: Snapshot,
-        assumed: frozenset[int],
+        self, planned: Sequence[_Planned], snapshot: Snapshot, assumed: frozenset[int]
     ) -> tuple[PlainFit, Bool]:
         topology = snapshot.topology
-        usable = [self._usable_for(key, exact, cls, topology) for key, exact, cls, _ in requests]
+        usable = [self._usable_for(plan, topology) for plan in planned]
         doubtful = usable[0].doubtful
         for more in usable[1:]:
             doubtful = doubtful | more.doubtful
-        counts = tuple((key, count) for key, _, _, count in requests)
+        counts = tuple((plan.key, plan.count) for plan in planned)
         mark = (counts, snapshot.occupancy, topology, assumed)
         if self._last is not None and _same(self._last[0], mark):
             return self._last[1], doubtful
         available = self._free(snapshot, assumed)
-        fit = fit_plain(
-            topology,
-            available,
-            [PlainRequest(use.mask, count) for use, (_, _, _, count) in zip(usable, requests, strict=True)],
-        )
+        requests = [PlainRequest(use.mask, plan.count) for use, plan in zip(usable, planned, strict=True)]
+        fit = fit_plain(topology, available, requests)
         self._last = (mark, fit)
         return fit, doubtful
 
@@ -221,32 +191,25 @@ class Predictor:
         self._available = (occupancy, topology, assumed, available)
         return available
 
-    def _usable_for(
-        self,
-        key: tuple[object, ...],
-        request: ExactDeviceRequest,
-        device_class: DeviceClass,
-        topology: Topology,
-    ) -> _Usable:
+    def _usable_for(self, plan: _Planned, topology: Topology) -> _Usable:
         if self._usable_at is not topology:
             self._usable.clear()
             self._usable_at = topology
+        key = plan.key
         kept = self._usable.get(key)
         if kept is not None:
             self._usable.move_to_end(key)
             return kept
         verdict = np.ones(len(topology.facts), np.int8)
-        for expression in _expressions(request, device_class):
+        for expression in _expressions(plan.exact, plan.device_class):
             column = self._verdicts.over(expression, topology)
             # An error counts where everything before it held: selectors are tried in order.
             verdict = np.where(verdict == 1, column, verdict)
-        order = topology.order
-        rows, tolerations = len(topology.facts), request.tolerations or ()
+        order, rows, tolerations = topology.order, len(topology.facts), plan.exact.tolerations or ()
         special = self._special.where(topology.table, bool)[:rows]
         blocked = self._taints.where(topology.table, lambda held: not tolerated(held, tolerations))[:rows]
         matching = verdict[order] == 1
-        doubt = (verdict[order] == -1) | (matching & special[order])
-        doubtful: Bool = topology.per_node(doubt) > 0
+        doubtful: Bool = topology.per_node((verdict[order] == -1) | (matching & special[order])) > 0
         if topology.wide and (not len(topology.wide_rows) or (verdict[topology.wide_rows] != 0).any()):
             doubtful = np.ones(len(topology.names), np.bool_)
         usable = self._usable[key] = _Usable(matching & ~blocked[order], doubtful)
@@ -255,12 +218,40 @@ class Predictor:
         return usable
 
 
-def _code(reason: Unpredicted) -> int:
-    return UNPREDICTED.index(reason) + 1
+def _held(demand: Demand, topology: Topology) -> Iterable[Pick]:
+    """Devices of claims that are allocated already."""
+    for claim in demand.allocated:
+        allocation = claim.status.allocation
+        for result in (allocation.devices.results if allocation is not None else None) or ():
+            row = topology.table.row_of.get(DeviceID(result.driver, result.pool, result.device))
+            if row is not None:
+                yield Pick(claim.metadata.name, result.request, row)
 
 
-def _same(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
-    return left[0] == right[0] and left[1] is right[1] and left[2] is right[2] and left[3] == right[3]
+def _plugin_nodes(demand: Demand, snapshot: Snapshot) -> Bool | None:
+    """Nodes where a device plugin serves all or part of the demand, bool[slots]; None when nowhere."""
+    mask: Bool | None = None
+    for name in demand.extended:
+        allocatable = snapshot.nodes.allocatable.get(name)
+        if allocatable is not None:
+            offered = allocatable[: snapshot.nodes.slots] > 0
+            mask = offered if mask is None else mask | offered
+    return mask if mask is not None and mask.any() else None
+
+
+def _plan(demand: Demand, snapshot: Snapshot) -> list[_Planned] | None:
+    """The requests in the scheduler's order, None when counting can't answer all of them."""
+    planned: list[_Planned] = []
+    for claim in demand.all_claims:
+        if claim.spec.devices.constraints:
+            return None
+        for request in claim.spec.devices.requests or ():
+            exact = _plain_request(request)
+            device_class = snapshot.classes.by_name.get(exact.device_class_name) if exact else None
+            if exact is None or device_class is None:
+                return None
+            planned.append(_Planned(claim.metadata.name, request.name, exact, device_class))
+    return planned
 
 
 def _plain_request(request: DeviceRequest) -> ExactDeviceRequest | None:
@@ -279,6 +270,9 @@ def _expressions(request: ExactDeviceRequest, device_class: DeviceClass) -> Iter
         yield selector.cel.expression if selector.cel is not None else ""
 
 
-def _key(request: ExactDeviceRequest, device_class: DeviceClass) -> tuple[object, ...]:
-    tolerations = tuple(request.tolerations or ())
-    return (tuple(_expressions(request, device_class)), tolerations)
+def _code(reason: Unpredicted) -> int:
+    return UNPREDICTED.index(reason) + 1
+
+
+def _same(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
+    return left[0] == right[0] and left[1] is right[1] and left[2] is right[2] and left[3] == right[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +32,19 @@ UNPREDICTED = tuple(Unpredicted)
 """Codes by number: `Predictions.status` n means UNPREDICTED[n - 1], 0 means predicted (or nothing asked)."""
 
 
-class Picker(Protocol):
-    """Names the rows for one candidate when somebody asks: most replies need them for one node only."""
+class Pick(NamedTuple):
+    """One device that a node's first fit takes: claim and request by name, device by row."""
 
-    def rows(self, slot: int) -> Sequence[int]:
-        """Rows of the devices that first fit takes on the node, in the order of the results."""
+    claim: str
+    request: str
+    row: int
+
+
+class Picker(Protocol):
+    """Names the devices for one candidate when somebody asks: most replies need them for one node only."""
+
+    def picks(self, slot: int) -> Sequence[Pick]:
+        """What first fit takes on the node, in the order of the claims' results."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,7 +52,7 @@ class Predictions:
     """For n candidates: `slots` int32[n] (-1 unknown node), `status` int8[n] (see UNPREDICTED).
 
     `free` and `total` (int32[n]) count the devices that match the first request, so that judges can tell how
-    full a node is for this pod. `requests` names "claim/request" for each row of a prediction by position.
+    full a node is for this pod. `notes` says more about some unpredicted candidates.
     """
 
     topology: Topology
@@ -55,10 +63,14 @@ class Predictions:
     picker: Picker
     notes: Mapping[int, str]
 
+    def picks(self, index: int) -> Sequence[Pick]:
+        """Predicted devices for candidate `index`; empty when unpredicted."""
+        slot = int(self.slots[index])
+        return () if slot < 0 or self.status[index] else self.picker.picks(slot)
+
     def rows(self, index: int) -> Sequence[int]:
         """Predicted rows for candidate `index`; empty when unpredicted."""
-        slot = int(self.slots[index])
-        return () if slot < 0 or self.status[index] else self.picker.rows(slot)
+        return [pick.row for pick in self.picks(index)]
 
     def reason(self, index: int) -> Unpredicted | None:
         """Why candidate `index` is unpredicted, None when it is not."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
+
 from extender.api.resource import DeviceTaintRule, ResourceSlice
 from extender.inventory.taintrules import rule_covers_pool, with_rules
 from extender.model.ids import PoolKey
@@ -27,6 +29,7 @@ class PoolState:
     node: str | None  # the one node of a local pool
     binding: bool  # a device has binding conditions: such pools go last
     valid: bool  # no device name twice
+    shape: tuple[object, ...]  # all of the pool that is not a device: equal for pools that behave alike
 
     @property
     def complete(self) -> bool:
@@ -142,6 +145,13 @@ def _state(key: PoolKey, members: list[ResourceSlice]) -> PoolState:
     # Slices of an older generation elsewhere still count for their own node: such a pool is not simple.
     local = bool(node) and all(member.spec.node_name == node for member in members)
     names = [device.name for member in newest for device in member.spec.devices or ()]
+    devices = tuple(len(member.spec.devices or ()) for member in newest)
+    counters = tuple(
+        msgspec.json.encode(member.spec.shared_counters) for member in newest if member.spec.shared_counters
+    )
+    binding = any(d.binding_conditions for member in newest for d in member.spec.devices or ())
+    valid = len(names) == len(set(names))
+    complete = len(newest) == newest[0].spec.pool.resource_slice_count
     return PoolState(
         key=key,
         generation=generation,
@@ -149,6 +159,7 @@ def _state(key: PoolKey, members: list[ResourceSlice]) -> PoolState:
         published=tuple(sorted(members, key=lambda member: member.metadata.name)),
         expected=newest[0].spec.pool.resource_slice_count,
         node=node if local else None,
-        binding=any(d.binding_conditions for member in newest for d in member.spec.devices or ()),
-        valid=len(names) == len(set(names)),
+        binding=binding,
+        valid=valid,
+        shape=(key.driver, binding, valid, complete, devices, counters),
     )

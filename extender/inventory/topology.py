@@ -45,6 +45,7 @@ class Topology:
     wide: tuple[PoolState, ...]
     wide_rows: Int32  # rows of devices in pools that several nodes may reach
     doubtful: Bool  # bool[slots]: a local pool is incomplete or invalid (matters for mode All)
+    pools_shape: Int32  # int32[slots]: equal for nodes whose local pools are alike but for their devices
     accelerator: Bool  # bool[slots]: a device that is an accelerator is published for the node
     version: int
 
@@ -63,7 +64,8 @@ class TopologyBuilder:
         self._ignored = frozenset(ignored_drivers)
         self._rows: dict[str, Int32] = {}
         self._pools: dict[str, tuple[PoolState, ...]] = {}
-        self._flags: dict[str, tuple[bool, bool]] = {}
+        self._flags: dict[str, tuple[int, bool, bool]] = {}
+        self._shapes: dict[tuple[object, ...], int] = {(): 0}
         self._version = 0
         self._current: Topology | None = None
 
@@ -89,7 +91,8 @@ class TopologyBuilder:
             pool.key.driver not in self._ignored and any(member.spec.devices for member in pool.slices)
             for pool in local
         )
-        self._flags[node] = (doubtful, accelerator)
+        shape = self._shapes.setdefault(tuple(pool.shape for pool in local), len(self._shapes))
+        self._flags[node] = (shape, doubtful, accelerator)
 
     def invalidate(self) -> None:
         """Nodes or wide pools changed."""
@@ -120,8 +123,8 @@ class TopologyBuilder:
             if wide
             else []
         )
-        none = (False, False)
-        flags = np.array([self._flags.get(name, none) for name in names], np.bool_).reshape(-1, 2)
+        none = (0, False, False)
+        flags = np.array([self._flags.get(name, none) for name in names], np.int32).reshape(-1, 3)
         return Topology(
             table=table,
             facts=list(table.facts),
@@ -135,7 +138,8 @@ class TopologyBuilder:
             pools=dict(self._pools),
             wide=wide,
             wide_rows=np.array(wide_rows, np.int32),
-            doubtful=flags[:, 0],
-            accelerator=flags[:, 1],
+            pools_shape=flags[:, 0],
+            doubtful=flags[:, 1].astype(np.bool_),
+            accelerator=flags[:, 2].astype(np.bool_),
             version=self._version,
         )

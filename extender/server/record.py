@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from extender.allocator.extended import CLAIM_NAME
 from extender.api.resource import ResourceClaim
 from extender.inventory.ledger import Ledger
 from extender.inventory.pods import PodRecord, pod_claim_names
@@ -18,7 +19,7 @@ from extender.observability.decisions import DecisionRing
 from extender.observability.metrics import Metrics
 from extender.verbs.desk import Question
 from extender.verbs.filter import FilterAnswer
-from extender.verbs.named import EXTENDED_CLAIM, named_devices, node_forecast
+from extender.verbs.named import named_devices, node_forecast
 from extender.verbs.views import DecisionView, PredictedDevice
 
 
@@ -135,7 +136,7 @@ class Recorder:
             held = claims.get(ObjectKey(record.key.namespace, name))
             if held is None or held.claim.status.allocation is None:
                 return None
-            said = EXTENDED_CLAIM if name == special else name
+            said = CLAIM_NAME if name == special else name
             found.extend(
                 PredictedDevice(said, result.request, f"{result.driver}/{result.pool}/{result.device}")
                 for result in held.claim.status.allocation.devices.results or ()
