@@ -1,0 +1,364 @@
+"""The full search, once per distinct node shape: nodes that look alike to a claim get the same answer.
+
+A shape is everything the search can depend on: the node's local pools (but for device names), what selectors
+and constraints read of each device, what is taken and consumed, and which wide pools the node reaches.
+Answers are kept by position, so a node's own devices can be named. The kept answers depend on nothing else,
+so they outlive snapshots; the store is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from extender.allocator.allocate import allocate
+from extender.allocator.candidates import device_place, slice_place
+from extender.allocator.demand import Demand
+from extender.allocator.evaluator import SelectorEvaluator
+from extender.allocator.features import Features
+from extender.allocator.nodeselector import node_matches
+from extender.allocator.outcome import Abort, Allocation, Failure, NoFit, device_of
+from extender.allocator.pools import gather_pools
+from extender.allocator.predict import Found
+from extender.allocator.prediction import Pick, Unpredicted
+from extender.allocator.quantities import quantity_of
+from extender.allocator.state import AllocatedState, Holdings, merged
+from extender.api.core import Node
+from extender.api.quantity import Quantity
+from extender.api.resource import Device, DeviceClass, ResourceClaim
+from extender.inventory.devices import CodedColumn, DeviceTable, Int32
+from extender.inventory.snapshot import Snapshot
+from extender.inventory.topology import Topology
+from extender.model.device import DeviceFacts, DeviceID
+
+_KEPT = 20_000
+_COLUMNS = 64
+
+Relevant = Callable[[str], frozenset[str] | None]
+"""The attributes ("domain/id") that an expression can read; None: any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An answer by position: (claim, request, place in the node's devices, or ~place among wide rows)."""
+
+    places: tuple[tuple[int, str, int], ...]
+    failure: Unpredicted | None
+    note: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Combined:
+    """Codes of several columns together, int32[rows], for a table at a version; `known` numbers them."""
+
+    table: DeviceTable
+    version: int
+    codes: Int32
+    known: dict[bytes, int]
+
+
+class ShapeSearch:
+    """Searches shapes; `budget` bounds the searches of one call, `steps` those of one search."""
+
+    def __init__(
+        self,
+        evaluator: SelectorEvaluator,
+        relevant: Relevant,
+        features: Features,
+        *,
+        steps: int = 100_000,
+        budget: int = 500,
+    ) -> None:
+        self._evaluator = evaluator
+        self._relevant = relevant
+        self._features = features
+        self._steps = steps
+        self._budget = budget
+        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+        self._contents = CodedColumn(_content)
+        self._attributes: OrderedDict[str, CodedColumn] = OrderedDict()
+        self._combined: OrderedDict[tuple[str, ...], _Combined] = OrderedDict()
+        self._shares: dict[tuple[tuple[str, Quantity], ...], int] = {}
+        self._numbered: DeviceTable | None = None
+        self._reach: tuple[Topology, list[tuple[bool, ...] | str]] | None = None
+
+    def fit(
+        self, demand: Demand, slots: Iterable[int], snapshot: Snapshot, assumed: frozenset[int]
+    ) -> Mapping[int, Found]:
+        """Search the nodes in `slots`; rows in `assumed` count as taken."""
+        topology = snapshot.topology
+        claims = demand.all_claims
+        if len(self._shares) > _KEPT:
+            self._shares.clear()
+            self._kept.clear()
+        codes, uses = self._codes(claims, snapshot), self._uses(snapshot, assumed)
+        names = [claim.metadata.name for claim in claims]
+        if self._numbered is not topology.table:  # codes are numbered within a table
+            self._numbered = topology.table
+            self._kept.clear()
+        asked = self._claims_key(claims, snapshot.classes.by_name)
+        wide = codes[topology.wide_rows].tobytes() + uses[topology.wide_rows].tobytes()
+        order, starts = topology.order, topology.starts
+        published, used = codes[order], uses[order]
+        found: dict[int, Found] = {}
+        searches = 0
+        for slot in slots:
+            start, end = int(starts[slot]), int(starts[slot + 1])
+            key = (
+                asked,
+                int(topology.pools_shape[slot]),
+                published[start:end].tobytes(),
+                used[start:end].tobytes(),
+                wide,
+                self._reached(topology, slot) if topology.wide else (),
+                _declared(topology.nodes[slot]),
+            )
+            kept = self._kept.get(key)
+            if kept is None:
+                if searches >= self._budget:
+                    found[slot] = Found(failure=Unpredicted.GAVE_UP, note="too many node shapes in one call")
+                    continue
+                searches += 1
+                kept = self._kept[key] = self._search(claims, slot, snapshot, assumed)
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            rows = order[start:end]
+            found[slot] = Found(
+                tuple(
+                    Pick(names[claim], request, int(rows[at] if at >= 0 else topology.wide_rows[~at]))
+                    for claim, request, at in kept.places
+                ),
+                kept.failure,
+                kept.note,
+            )
+        return found
+
+    def _search(
+        self,
+        claims: tuple[ResourceClaim, ...],
+        slot: int,
+        snapshot: Snapshot,
+        assumed: frozenset[int],
+    ) -> _Kept:
+        topology = snapshot.topology
+        node = topology.nodes[slot] or Node()
+        name = topology.names[slot]
+        local = topology.pools.get(name, ())
+        slices = [published for pool in (*local, *topology.wide) for published in pool.published]
+        pools = gather_pools(node, slices, self._features)
+        rows = topology.order[topology.starts[slot] : topology.starts[slot + 1]].tolist()
+        wide = topology.wide_rows.tolist()
+        in_use = _in_use(snapshot, [*rows, *wide], assumed)
+        outcome = allocate(
+            node,
+            claims,
+            snapshot.classes.by_name,
+            pools,
+            in_use,
+            self._features,
+            self._steps,
+            evaluator=self._evaluator,
+        )
+        match outcome:
+            case Allocation():
+                place_of = {topology.table.ids[row]: ~at for at, row in enumerate(wide)}
+                place_of |= {topology.table.ids[row]: at for at, row in enumerate(rows)}
+                places = tuple(
+                    (claim, result.request, place_of[device_of(result)])
+                    for claim, allocation in enumerate(outcome.results)
+                    for result in allocation.devices.results or ()
+                )
+                return _Kept(places, None, "")
+            case NoFit():
+                return _Kept((), Unpredicted.NO_FIT, "")
+            case Failure():
+                return _Kept((), Unpredicted.FAILED, outcome.text)
+            case _:
+                return _Kept((), Unpredicted.GAVE_UP, str(outcome))
+
+    def _codes(self, claims: tuple[ResourceClaim, ...], snapshot: Snapshot) -> Int32:
+        """One number a row, equal for devices whose publication the claims can't tell apart, int32[rows]."""
+        topology = snapshot.topology
+        table, rows = topology.table, len(topology.facts)
+        names = tuple(self._names(claims, snapshot.classes.by_name))
+        kept = self._combined.get(names)
+        if kept is not None and kept.table is table and kept.version == table.version:
+            return kept.codes[:rows]
+        columns = [self._contents.over(table), *(self._column(name).over(table) for name in names)]
+        stacked = np.ascontiguousarray(np.stack(columns, axis=1))
+        whole = stacked.view(np.dtype((np.void, stacked.itemsize * stacked.shape[1]))).ravel()
+        distinct, inverse = np.unique(whole, return_inverse=True)
+        known = kept.known if kept is not None and kept.table is table else {}
+        lookup = np.fromiter(
+            (known.setdefault(one.tobytes(), len(known)) for one in distinct), np.int32, len(distinct)
+        )
+        combined = self._combined[names] = _Combined(table, table.version, lookup[inverse], known)
+        if len(self._combined) > _COLUMNS:
+            self._combined.popitem(last=False)
+        return combined.codes[:rows]
+
+    def _uses(self, snapshot: Snapshot, assumed: frozenset[int]) -> Int32:
+        """How each device is in use, int32[rows]: bit 0 held whole, the rest numbers what shares consume."""
+        rows = len(snapshot.topology.facts)
+        uses = snapshot.occupancy.taken[:rows].astype(np.int32)
+        if assumed:
+            uses[[row for row in assumed if row < rows]] = 1
+        for row in np.nonzero(snapshot.occupancy.shared[:rows])[0].tolist():
+            consumed = _consumed(snapshot, snapshot.topology.table.ids[row])
+            key = tuple(sorted(consumed.items()))
+            uses[row] += 2 + 2 * self._shares.setdefault(key, len(self._shares))
+        return uses
+
+    def _names(self, claims: tuple[ResourceClaim, ...], classes: Mapping[str, DeviceClass]) -> list[str]:
+        """Attributes that can matter to the claims; [""] stands for all of them."""
+        names: set[str] = set()
+        for expression in _expressions(claims, classes):
+            reads = self._relevant(expression)
+            if reads is None:
+                return [""]
+            names |= reads
+        for claim in claims:
+            for constraint in claim.spec.devices.constraints or ():
+                names.update(filter(None, (constraint.match_attribute, constraint.distinct_attribute)))
+        return sorted(names)
+
+    def _column(self, name: str) -> CodedColumn:
+        column = self._attributes.get(name)
+        if column is None:
+            column = self._attributes[name] = CodedColumn(_reader(name))
+            if len(self._attributes) > _COLUMNS:
+                self._attributes.popitem(last=False)
+        else:
+            self._attributes.move_to_end(name)
+        return column
+
+    def _reached(self, topology: Topology, slot: int) -> tuple[bool, ...] | str:
+        """Which wide slices (or their devices) the node reaches; its name where that can't be told."""
+        if self._reach is None or self._reach[0] is not topology:
+            self._reach = (topology, [_reach(topology, s) for s in range(len(topology.names))])
+        return self._reach[1][slot]
+
+    @staticmethod
+    def _claims_key(claims: tuple[ResourceClaim, ...], classes: Mapping[str, DeviceClass]) -> bytes:
+        named = sorted({name for claim in claims for name in _class_names(claim)})
+        return msgspec.json.encode(
+            ([claim.spec for claim in claims], [(name, classes.get(name)) for name in named])
+        )
+
+
+def _content(facts: DeviceFacts, device: Device) -> bytes:
+    """All of a device that is not an attribute or its name."""
+    return msgspec.json.encode(
+        (
+            facts.driver,
+            device.capacity,
+            device.consumes_counters,
+            device.taints,
+            device.allow_multiple_allocations,
+            device.binds_to_node,
+            device.binding_conditions,
+            device.binding_failure_conditions,
+            device.node_name is not None,
+            device.node_selector,
+            device.all_nodes,
+        )
+    )
+
+
+def _reader(name: str) -> Callable[[DeviceFacts, Device], bytes]:
+    """Read one attribute, by its full name or the bare one in its driver's domain; "" reads them all."""
+    domain, _, bare = name.rpartition("/")
+
+    def read(facts: DeviceFacts, _: Device) -> bytes:
+        if not name:
+            return msgspec.json.encode(facts.attributes, order="sorted")
+        value = facts.attributes.get(name)
+        if value is None and domain in {"", facts.driver}:
+            value = facts.attributes.get(bare)
+        return b"" if value is None else msgspec.json.encode(value)
+
+    return read
+
+
+def _expressions(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Iterable[str]:
+    for claim in claims:
+        for name in _class_names(claim):
+            found = classes.get(name)
+            for selector in (found.spec.selectors if found is not None else None) or ():
+                if selector.cel is not None:
+                    yield selector.cel.expression
+        for request in claim.spec.devices.requests or ():
+            for form in (request.exactly, *(request.first_available or ())):
+                if form is None:
+                    continue
+                for selector in form.selectors or ():
+                    if selector.cel is not None:
+                        yield selector.cel.expression
+                for derived in form.derived_attributes or ():
+                    yield derived.expression
+
+
+def _class_names(claim: ResourceClaim) -> Iterable[str]:
+    for request in claim.spec.devices.requests or ():
+        for form in (request.exactly, *(request.first_available or ())):
+            if form is not None:
+                yield form.device_class_name
+
+
+def _in_use(snapshot: Snapshot, rows: Iterable[int], assumed: frozenset[int]) -> AllocatedState:
+    """What is held of the devices in `rows`: the rest of the fleet can't matter to this node."""
+    ids = snapshot.topology.table.ids
+    devices: set[DeviceID] = set()
+    shared: list[DeviceID] = []
+    capacity: dict[DeviceID, Mapping[str, Quantity]] = {}
+    for row in rows:
+        device = ids[row]
+        if row in assumed:
+            devices.add(device)
+        for holding in snapshot.held_by(device):
+            if holding.share_id is None:
+                devices.add(device)
+            else:
+                shared.append(device)
+        if snapshot.occupancy.shared[row]:
+            capacity[device] = _consumed(snapshot, device)
+    return AllocatedState(Holdings(devices, frozenset(shared), capacity))
+
+
+def _consumed(snapshot: Snapshot, device: DeviceID) -> dict[str, Quantity]:
+    """Capacity that all shares of a device consume."""
+    total: dict[str, Quantity] = {}
+    for holding in snapshot.held_by(device):
+        if holding.share_id is not None:
+            total = merged(
+                total, {name: quantity_of(text) for name, text in (holding.consumed or {}).items()}
+            )
+    return total
+
+
+def _reach(topology: Topology, slot: int) -> tuple[bool, ...] | str:
+    node = topology.nodes[slot]
+    if node is None:
+        return topology.names[slot]
+    try:
+        return tuple(
+            node_matches(node, place)
+            for pool in topology.wide
+            for published in pool.published
+            for place in (
+                [device_place(device) for device in published.spec.devices or ()]
+                if published.spec.per_device_node_selection
+                else [slice_place(published)]
+            )
+        )
+    except Abort:
+        return topology.names[slot]
+
+
+def _declared(node: Node | None) -> tuple[str, ...]:
+    """Features that the node declares: they decide whether optional node operations are left out."""
+    return tuple(node.status.declared_features or ()) if node is not None else ()
