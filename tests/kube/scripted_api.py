@@ -199,3 +199,51 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     parts = urlsplit(target)
     return Request(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
+
+
+class Stored:
+    """One object behind its path, with optimistic locking: GET, PUT, and POST of its collection."""
+
+    def __init__(self, api: ScriptedApi, collection: str, name: str) -> None:
+        self.object: dict[str, Any] | None = None
+        self.version = 0
+        self.down = False
+        self.writes: list[dict[str, Any]] = []
+        api.on("GET", f"{collection}/{name}", self._get)
+        api.on("PUT", f"{collection}/{name}", self._put)
+        api.on("POST", collection, self._post)
+
+    def set(self, obj: dict[str, Any]) -> None:
+        self.version += 1
+        self.object = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
+
+    async def _get(self, request: Request, reply: Reply) -> None:
+        if self.down:
+            reply.abort()
+        elif self.object is None:
+            await refuse(404, "NotFound")(request, reply)
+        else:
+            await reply.send(200, self.object)
+
+    async def _put(self, request: Request, reply: Reply) -> None:
+        if self.down:
+            reply.abort()
+        elif self.object is None:
+            await refuse(404, "NotFound")(request, reply)
+        elif request.json["metadata"].get("resourceVersion") != str(self.version):
+            await refuse(409, "Conflict")(request, reply)
+        else:
+            await self._store(request, reply)
+
+    async def _post(self, request: Request, reply: Reply) -> None:
+        if self.down:
+            reply.abort()
+        elif self.object is not None:
+            await refuse(409, "AlreadyExists")(request, reply)
+        else:
+            await self._store(request, reply)
+
+    async def _store(self, request: Request, reply: Reply) -> None:
+        self.writes.append(request.json)
+        self.set(request.json)
+        await reply.send(200, self.object)
