@@ -1,4 +1,4 @@
-"""The health table: which XIDs, recovery actions and states make a device unhealthy. Data, read from YAML text.
+"""The health table: which XIDs, recovery actions and states make a device unhealthy. Data, from YAML text.
 
 The shipped table with its sources is policies/health.yaml. Never: files.
 """
@@ -66,6 +66,9 @@ class HealthTable:
     """The table, ready to be asked."""
 
     def __init__(self, document: _Document) -> None:
+        """Raises SettingsError, which names the field."""
+        if (document.api_version, document.kind) != (API_VERSION, KIND):
+            raise SettingsError(f"apiVersion, kind: want {API_VERSION} {KIND}")
         self.quiet_s = document.quiet_seconds
         self.silence_s = document.silence_seconds
         self.uncorrectable_ecc = document.uncorrectable_ecc
@@ -101,8 +104,6 @@ def parse_health_table(text: str, source: str) -> HealthTable:
     try:
         raw: Any = yaml.safe_load(text)
         document = msgspec.convert(raw, _Document)
-        if (document.api_version, document.kind) != (API_VERSION, KIND):
-            raise SettingsError(f"apiVersion, kind: want {API_VERSION} {KIND}")
         return HealthTable(document)
     except (yaml.YAMLError, msgspec.ValidationError, SettingsError) as fault:
         raise SettingsError(f"{source}: {fault}") from fault
