@@ -121,6 +121,7 @@ def test_one_connection_serves_many_requests() -> None:
         for _ in range(3):
             with client.stream("GET", "/livez") as answer:
                 ports.add(answer.extensions["network_stream"].get_extra_info("client_addr"))
+                answer.read()
         assert len(ports) == 1
 
 
