@@ -1,0 +1,1 @@
+"""Berth under the calls of a kube-scheduler, on this machine only."""
