@@ -79,12 +79,12 @@ def _record(environment: Environment, **_: Any) -> None:
         if sum(map(len, _times.values())) >= MOST_REQUESTS and environment.runner is not None:
             environment.runner.quit()
 
-    environment.events.request.add_listener(one)
+    environment.events.request.add_listener(one)  # type: ignore[no-untyped-call]  # locust has no types here
 
 
 def _write(**_: Any) -> None:
     RESULTS.write_text(json.dumps({"times": _times, "faults": _faults}))
 
 
-events.init.add_listener(_record)
-events.quit.add_listener(_write)
+events.init.add_listener(_record)  # type: ignore[no-untyped-call]  # locust has no types here
+events.quit.add_listener(_write)  # type: ignore[no-untyped-call]  # locust has no types here

@@ -135,7 +135,7 @@ def report(phases: Sequence[Phase], nodes: int) -> str:
         "# Load",
         "",
         f"One kube-scheduler on one connection against {nodes:,} nodes of {fleet.DEVICES} devices.",
-        f"Client and server share this machine's {os.cpu_count()} CPUs; times in ms, the client's own included.",
+        f"Client and server share {os.cpu_count()} CPUs; times in ms, the client's own included.",
         "",
         "| names | verb | calls | p50 | p95 | p99 | max | errors |",
         "|---|---|---|---|---|---|---|---|",
