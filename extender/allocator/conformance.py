@@ -14,6 +14,7 @@ import msgspec
 
 from extender.api.core import Node, NodeStatus
 from extender.api.meta import ObjectMeta
+from extender.api.quantity import Quantity
 from extender.api.resource import DeviceClass, ResourceClaim, ResourceSlice
 from extender.model.device import DeviceID
 
@@ -23,7 +24,7 @@ from .features import Features
 from .outcome import Abort, Allocation, Failure, NoFit, Outcome
 from .pools import gather_pools
 from .quantities import quantity_of
-from .state import AllocatedState, SharedDeviceID
+from .state import AllocatedState, SharedDeviceID, merged
 
 STEPS: Final = 1_000_000
 """Bound of a case's search, far above what any case needs."""
@@ -119,18 +120,17 @@ def _state(wire: Mapping[str, Any]) -> AllocatedState:
     def device(item: Mapping[str, Any]) -> DeviceID:
         return DeviceID(item["driver"], item["pool"], item["device"])
 
+    capacity: dict[DeviceID, dict[str, Quantity]] = {}
+    for item in wire.get("aggregatedCapacity") or ():
+        added = {name: quantity_of(value) for name, value in (item.get("consumedCapacity") or {}).items()}
+        capacity[device(item)] = merged(capacity.get(device(item), {}), added)
     return AllocatedState.over(
         {device(item) for item in wire.get("allocatedDevices") or ()},
         {
             SharedDeviceID(*device(item), item.get("shareID") or "")
             for item in wire.get("allocatedSharedDeviceIDs") or ()
         },
-        {
-            device(item): {
-                name: quantity_of(value) for name, value in (item.get("consumedCapacity") or {}).items()
-            }
-            for item in wire.get("aggregatedCapacity") or ()
-        },
+        capacity,
     )
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
-from extender.api.quantity import Quantity
-from extender.api.resource import DeviceAttribute
+from extender.api.resource import DeviceAttribute, QuantityText
 
 from .candidates import Candidate, device_place
 from .capacity import resolve_consumption
@@ -19,6 +18,7 @@ from .evaluator import SelectorEvaluator, SelectorFault
 from .nodeselector import node_matches
 from .outcome import Abort
 from .pools import Pools
+from .quantities import quantity_of
 from .state import Consumption
 
 _HINT: Final = (
@@ -28,11 +28,14 @@ _HINT: Final = (
 
 
 class Selector(NamedTuple):
-    """An expression and where it stands, for errors: "class NAME" or "claim NAMESPACE/NAME"."""
+    """An expression and where it stands, for errors: "class NAME" or "claim NAMESPACE/NAME".
+
+    Without an expression (upstream would crash on a class like that) no device can be judged.
+    """
 
     where: str
     position: int
-    expression: str
+    expression: str | None
 
 
 class Matcher:
@@ -58,6 +61,8 @@ class Matcher:
         if candidate.has_binding_conditions and not self._pools.features.device_binding_and_status:
             return False
         for selector in self._selectors:
+            if selector.expression is None:
+                raise Abort(f"{selector.where}, selector #{selector.position}: CEL expression empty")
             verdict = self._evaluator.matches(selector.expression, candidate.facts)
             if isinstance(verdict, SelectorFault):
                 raise Abort(_fault_text(selector, candidate, verdict))
@@ -81,11 +86,11 @@ class Shares:
 
     __slots__ = ("_consumptions", "_fractional", "_pools", "_requested")
 
-    def __init__(self, pools: Pools, requested: Mapping[str, Quantity]) -> None:
+    def __init__(self, pools: Pools, requested: Mapping[str, QuantityText]) -> None:
         self._pools = pools
-        self._requested = requested
+        self._requested = {name: quantity_of(value) for name, value in requested.items()}
         self._fractional = pools.features.fractional_capacity_range
-        key = ("shares", *((name, str(requested[name]), requested[name]) for name in sorted(requested)))
+        key = ("shares", *((name, repr(requested[name])) for name in sorted(requested)))
         self._consumptions = remembered(pools, key)
 
     def consumption(self, index: int) -> Consumption | None:

@@ -28,7 +28,6 @@ from .evaluator import SelectorEvaluator
 from .matching import Matcher, Selector, Shares, lookup_for
 from .outcome import Abort
 from .pools import Pools
-from .quantities import quantity_of
 
 MAX_RESULTS: Final = 32
 """Devices of one claim (API limit AllocationResultsMaxSize)."""
@@ -161,8 +160,7 @@ class Planner:
         )
         shares = None
         if self._features.consumable_capacity:
-            requests = (wire.capacity.requests if wire.capacity else None) or {}
-            shares = Shares(self._pools, {key: quantity_of(value) for key, value in requests.items()})
+            shares = Shares(self._pools, (wire.capacity.requests if wire.capacity else None) or {})
         plan = RequestPlan(
             claim=index,
             name=name,
@@ -238,6 +236,6 @@ class Planner:
 
 def _selectors(where: str, selectors: Sequence[DeviceSelector] | None) -> list[Selector]:
     return [
-        Selector(where, position, selector.cel.expression if selector.cel else "")
+        Selector(where, position, selector.cel.expression if selector.cel else None)
         for position, selector in enumerate(selectors or ())
     ]

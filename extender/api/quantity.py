@@ -68,7 +68,7 @@ class Quantity:
     Its value is `unscaled * 10**exponent`. Source of every rule: apimachinery pkg/api/resource at v0.37.
     """
 
-    __slots__ = ("_decimal", "_exponent", "_format", "_text", "_unscaled")
+    __slots__ = ("_decimal", "_exponent", "_format", "_kept", "_text", "_unscaled")
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Quantity:
         self._exponent = exponent
         self._format: Format = format
         self._decimal = decimal or not _INT64_MIN <= unscaled <= _INT64_MAX
-        self._text = text
+        self._text = self._kept = text
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
@@ -236,11 +236,14 @@ class Quantity:
         return self._unscaled and self._unscaled * _power(self._exponent - _NANO)
 
     def is_identical(self, other: Quantity) -> bool:
-        """Tell whether both are held alike, as Go's == on the struct does (a decimal never is)."""
+        """Tell whether both are held alike, parsed text included, as Go's == on the struct does.
+
+        A decimal never is: Go compares the pointers of two copies.
+        """
         return (
             self is other
-            or (self._unscaled, self._exponent, self._format, self._text)
-            == (other._unscaled, other._exponent, other._format, other._text)
+            or (self._unscaled, self._exponent, self._format, self._kept)
+            == (other._unscaled, other._exponent, other._format, other._kept)
         ) and not (self._decimal or other._decimal)
 
     # -- arithmetic ------------------------------------------------------------------------------------
