@@ -1,0 +1,1 @@
+"""Fleets that come with the package, as Kubernetes YAML."""
