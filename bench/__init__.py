@@ -1,0 +1,1 @@
+"""Benches: figures and ratios beside their budgets. `make bench` runs them all."""

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def ledger(nodes: int, kinds: int = 20, devices: int = 8, pods: int = 0) -> Ledger:
-    """A ledger of `nodes` nodes, half of each node's devices taken (the first), one tenth of the nodes full."""
+    """A ledger of `nodes` nodes: half of each node's devices taken, one tenth of the nodes full."""
     book = Ledger(ignored_drivers=())
     for kind, objects in fleet(nodes, kinds, devices).items():
         book.replaced(kind, objects, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -34,13 +33,10 @@ def scenes() -> tuple[Scene, ...]:
 
 
 async def play(api: MemoryApi, scheduler: SmallScheduler) -> AsyncIterator[tuple[Scene, Placement]]:
-    """Create, schedule and bind one pod after the other.
-
-    The scheduler's calls block, and the service answers on this loop: they run in a thread, one at a time.
-    """
+    """Create, schedule and bind one pod after the other."""
     for scene in scenes():
         pod = api.create("Pod", scene.pod)
-        placement = await asyncio.to_thread(scheduler.schedule, pod)
+        placement = await scheduler.schedule(pod)
         if placement.node:
             text = await api.bind(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, placement.node)
             assert not text, text

@@ -44,10 +44,10 @@ class Placement:
 
 
 class SmallScheduler:
-    """Schedules pods of `api`, asking the extender at `http`'s base URL."""
+    """Schedules pods of `api`, asking the extender at `http`'s base URL. Runs on the loop that the API is on."""
 
     def __init__(
-        self, api: MemoryApi, http: httpx.Client, evaluator: SelectorEvaluator, features: Features
+        self, api: MemoryApi, http: httpx.AsyncClient, evaluator: SelectorEvaluator, features: Features
     ) -> None:
         self._api = api
         self._http = http
@@ -56,14 +56,14 @@ class SmallScheduler:
         self._filter = msgspec.json.Decoder(ExtenderFilterResult)
         self._priorities = msgspec.json.Decoder(list[HostPriority])
 
-    def schedule(self, pod: Pod) -> Placement:
+    async def schedule(self, pod: Pod) -> Placement:
         """Run one cycle for a pod that exists in the API."""
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         allocations, reasons = self._feasible(pod)
         if not allocations:
             return Placement(name, reasons=reasons)
         offered = list(allocations)
-        answer = self._filter.decode(self._post("filter", pod, offered))
+        answer = self._filter.decode(await self._post("filter", pod, offered))
         if answer.error:
             return Placement(name, reasons={"": answer.error}, offered=len(offered))
         reasons.update(answer.failed_nodes)
@@ -73,13 +73,13 @@ class SmallScheduler:
             return Placement(name, reasons=reasons, offered=len(offered))
         node, score = left[0], None
         if len(left) > 1:
-            ranked = self._priorities.decode(self._post("prioritize", pod, left))
+            ranked = self._priorities.decode(await self._post("prioritize", pod, left))
             best = max(ranked, key=lambda entry: entry.score)
             node, score = best.host, best.score
         devices = self._reserve(pod, allocations[node])
         return Placement(name, node, devices, score, reasons, len(offered))
 
-    def _post(self, verb: str, pod: Pod, names: Sequence[str]) -> bytes:
+    async def _post(self, verb: str, pod: Pod, names: Sequence[str]) -> bytes:
         body = msgspec.json.encode(ExtenderArgs(pod=pod, node_names=list(names)))
         reply = self._http.post(
             f"/extender/{verb}", content=body, headers={"content-type": "application/json"}
