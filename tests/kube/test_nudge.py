@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from extender.kube.client import ApiClient
+from extender.kube.nudge import NUDGE_ANNOTATION, Nudger
+from tests.kube.recording import FakeTime, until
+from tests.kube.scripted_api import ScriptedApi, answer, refuse
+
+PATH = "/api/v1/namespaces/n/pods/"
+
+
+async def test_a_nudge_patches_the_annotation_of_that_very_pod(api: ScriptedApi, client: ApiClient) -> None:
+    api.on("PATCH", f"{PATH}p", answer(200, {}))
+    nudger = Nudger(client, pace=FakeTime().pace())
+    nudger.add("n", "p", "u1")
+    nudger.add("n", "p", "u1")
+    assert await nudger.flush() == 1
+    metadata = api.requests[0].json["metadata"]
+    assert metadata == {"uid": "u1", "annotations": {NUDGE_ANNOTATION: "2026-01-01T00:16:40.000000Z"}}
+    assert (nudger.stats.sent, nudger.waiting) == (1, 0)
+
+
+async def test_nudges_keep_to_their_rate(api: ScriptedApi, client: ApiClient) -> None:
+    time = FakeTime()
+    nudger = Nudger(client, pace=time.pace(), per_second=2, burst=3)
+    for number in range(10):
+        api.on("PATCH", f"{PATH}p{number}", answer(200, {}))
+        nudger.add("n", f"p{number}", f"u{number}")
+    assert await nudger.flush() == 3
+    assert await nudger.flush() == 0
+    time.now += 1
+    assert await nudger.flush() == 2
+    assert [r.path[-2:] for r in api.requests] == ["p0", "p1", "p2", "p3", "p4"]
+
+
+@pytest.mark.parametrize("status", [404, 409])
+async def test_a_pod_that_is_gone_is_forgotten(api: ScriptedApi, client: ApiClient, status: int) -> None:
+    api.on("PATCH", f"{PATH}p", refuse(status))
+    nudger = Nudger(client, pace=FakeTime().pace())
+    nudger.add("n", "p", "u1")
+    assert await nudger.flush() == 0
+    assert (nudger.stats.vanished, nudger.waiting) == (1, 0)
+
+
+async def test_a_failed_nudge_is_tried_again_at_the_rate(api: ScriptedApi, client: ApiClient) -> None:
+    time = FakeTime()
+    nudger = Nudger(client, pace=time.pace(), per_second=1, burst=1)
+    api.on("PATCH", f"{PATH}p", refuse(500), answer(200, {}))
+    nudger.add("n", "p", "u1")
+    running = asyncio.create_task(nudger.run())
+    await until(lambda: nudger.stats.sent == 1)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert nudger.stats.failed == 1
+    assert time.sleeps == [pytest.approx(1.0)]
