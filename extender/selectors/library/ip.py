@@ -1,0 +1,149 @@
+"""IP addresses (apiserver library/ip.go, Go's net/netip)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from extender.selectors.declarations import Function, Overload
+from extender.selectors.errors import CelError
+from extender.selectors.types import BOOL, INT, IP, STRING
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_PLAIN: Final = re.compile(r"[0-9a-fA-F:.]+")
+
+
+class IpValue:
+    """An address as a value. `cost_size` is its length in bytes."""
+
+    __slots__ = ("address", "cost_size")
+    type_name: Final = "net.IP"
+    go_type: Final = "cel.IP"
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.cost_size = 4 if address.version == 4 else 16
+
+    def equals(self, other: Any) -> bool:
+        """Equality; raises CelError for anything but an address."""
+        if not isinstance(other, IpValue):
+            raise CelError("no such overload")
+        return self.address == other.address
+
+
+class AddressError(ValueError):
+    """The text is no address that the language accepts."""
+
+
+def read(text: str) -> Address:
+    """Read an address; raise AddressError."""
+    shown = go_quote(text)
+    if "%" in text and ":" in text:
+        zone = text.partition("%")
+        if zone[2] and _parse(zone[0]) is not None:
+            raise AddressError(f"IP address {shown} with zone value is not allowed")
+    address = _parse(text)
+    if address is None:
+        raise AddressError(
+            f"IP Address {shown} parse error during conversion from string: ParseAddr({shown}): unable to parse IP"
+        )
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise AddressError(f"IPv4-mapped IPv6 address {shown} is not allowed")
+    return address
+
+
+def _parse(text: str) -> Address | None:
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def go_quote(text: str) -> str:
+    """A text as Go's %q prints it, for the common characters."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def address_text(address: Address) -> str:
+    """An address as netip prints it."""
+    return str(address)
+
+
+def parse(text: Any) -> IpValue:
+    """`ip(string)`."""
+    try:
+        return IpValue(read(text))
+    except AddressError as error:
+        raise CelError(str(error)) from error
+
+
+def _is_ip(text: Any) -> bool:
+    try:
+        read(text)
+    except AddressError:
+        return False
+    return True
+
+
+def _is_canonical(text: Any) -> bool:
+    return address_text(parse(text).address) == text
+
+
+def _global_unicast(address: Address) -> bool:
+    """Go's meaning: neither unspecified, loopback, multicast nor link-local; private ones are global."""
+    return not (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or _link_local_unicast(address)
+        or str(address) == "255.255.255.255"
+    )
+
+
+def _link_local_unicast(address: Address) -> bool:
+    return address in _LINK_LOCAL[address.version]
+
+
+def _link_local_multicast(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return address in _LINK_LOCAL_MULTICAST
+    packed = address.packed
+    return packed[0] == 0xFF and packed[1] & 0x0F == 0x02
+
+
+_LINK_LOCAL: Final = {
+    4: ipaddress.ip_network("169.254.0.0/16"),
+    6: ipaddress.ip_network("fe80::/10"),
+}
+_LINK_LOCAL_MULTICAST: Final = ipaddress.ip_network("224.0.0.0/24")
+
+
+def _member(name: str, id_: str, run: Callable[[Address], bool]) -> Function:
+    def on_value(value: Any) -> bool:
+        return run(value.address)
+
+    return Function(name, (Overload(id_, (IP,), BOOL, member=True, run=on_value),))
+
+
+FUNCTIONS: Final = (
+    Function("ip", (Overload("string_to_ip", (STRING,), IP, run=parse),)),
+    Function(
+        "family",
+        (Overload("ip_family", (IP,), INT, member=True, run=lambda value: value.address.version),),
+    ),
+    Function("ip.isCanonical", (Overload("ip_is_canonical", (STRING,), BOOL, run=_is_canonical),)),
+    _member("isUnspecified", "ip_is_unspecified", lambda address: address.is_unspecified),
+    _member("isLoopback", "ip_is_loopback", lambda address: address.is_loopback),
+    _member("isLinkLocalMulticast", "ip_is_link_local_multicast", _link_local_multicast),
+    _member("isLinkLocalUnicast", "ip_is_link_local_unicast", _link_local_unicast),
+    _member("isGlobalUnicast", "ip_is_global_unicast", _global_unicast),
+    Function("isIP", (Overload("is_ip", (STRING,), BOOL, run=_is_ip),)),
+    Function(
+        "string",
+        (Overload("ip_to_string", (IP,), STRING, run=lambda value: address_text(value.address)),),
+    ),
+)

@@ -1,0 +1,587 @@
+"""From a checked tree to closures (cel-go interpreter/planner.go and its decorators).
+
+Owns what is folded while planning, what is an access path, and how &&, ||, ==, in and optional functions
+are evaluated. Raises ProgramError where upstream can't make a program of a well-typed tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from extender.selectors import loops
+from extender.selectors.ast import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
+from extender.selectors.calls import call0, call1, call2, call_many, implementation
+from extender.selectors.cost import LIST, MAP, Aborted, equality, price, tenth
+from extender.selectors.declarations import Functions
+from extender.selectors.device import Prepared
+from extender.selectors.environment import Environment
+from extender.selectors.errors import CelError, CostExceeded
+from extender.selectors.frame import Eval, Frame, charge, exceeded
+from extender.selectors.library import functions, regex
+from extender.selectors.library.conversions import CONVERSIONS
+from extender.selectors.paths import Choice, Path, Step
+from extender.selectors.values import (
+    MapValue,
+    Optional,
+    UInt,
+    equal,
+    map_key,
+    show,
+    size_of,
+)
+
+
+class ProgramError(Exception):
+    """Upstream refuses to make a program. The message is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A value known while planning; costs nothing."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A closure that charges for itself. `fixed`: it depends on nothing."""
+
+    run: Eval
+    fixed: bool = False
+
+
+Plan = Const | Computed | Path | Choice
+
+_FIXED: Final = frozenset(
+    {"quantity", "semver", "isQuantity", "isSemver", "ip", "cidr", "url", "isIP", "isCIDR", "isURL"}
+)
+"""Functions that are carried out once when their arguments are constants; their price stays due each time."""
+_STEP_TYPES: Final = frozenset({str, int, UInt, bool, float})
+_ACCU: Final = "@result"
+
+
+def evaluator(plan: Plan) -> Eval:
+    """The closure of a plan, charging for all of it."""
+    if isinstance(plan, Const):
+        value = plan.value
+        return lambda _frame: value
+    if isinstance(plan, Computed):
+        return plan.run
+    return plan.evaluator()
+
+
+def build(root: Node, environment: Environment) -> tuple[Eval, int]:
+    """Return the expression's closure and how many variables its frames hold; raise ProgramError."""
+    planner = _Planner(environment)
+    run = evaluator(planner.plan(root))
+    return run, planner.slots
+
+
+class _Planner:
+    def __init__(self, environment: Environment) -> None:
+        self._functions: Functions = functions(environment)
+        self._scopes: list[dict[str, Eval]] = [{}]
+        self.slots = 0
+
+    def plan(self, node: Node) -> Plan:
+        """The plan of a node."""
+        if isinstance(node, Literal):
+            return Const(node.value)
+        if isinstance(node, Ident):
+            return Const(node.constant) if node.constant is not None else self._name(node.name)
+        if isinstance(node, Select):
+            return self._select(node)
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, ListNode):
+            return self._list(node)
+        if isinstance(node, MapNode):
+            return self._map(node)
+        if isinstance(node, Fold):
+            return Computed(self._fold(node))
+        raise ProgramError(f"unsupported expr: {type(node).__name__}")
+
+    def eval(self, node: Node) -> Eval:
+        """The closure of a node."""
+        return evaluator(self.plan(node))
+
+    # -- names and paths -------------------------------------------------------------------------------
+
+    def _name(self, name: str) -> Path:
+        absolute = name.startswith(".")
+        read = None if absolute else self._scopes[-1].get(name)
+        if read is not None:
+            return Path(read)
+        return Path(_whole_device, device=True)
+
+    @staticmethod
+    def _path(plan: Plan) -> Path | Choice:
+        return plan if isinstance(plan, (Path, Choice)) else Path(evaluator(plan))
+
+    def _select(self, node: Select) -> Plan:
+        if node.constant is not None:
+            return Const(node.constant)
+        path = self._path(self.plan(node.operand))
+        path.add(Step(node.field, test=node.test))
+        if node.test:
+            path.tested = True
+        return path
+
+    def _index(self, target: Plan, key: Plan, *, optional: bool) -> Plan:
+        path = self._path(target)
+        if isinstance(key, Const):
+            if type(key.value) not in _STEP_TYPES:
+                raise ProgramError(f"invalid qualifier type: {show(key.value)}")
+            path.add(Step(key.value, optional=optional))
+        elif isinstance(key, (Path, Choice)):
+            path.add(Step(None, key.resolver(), optional=optional))
+        else:
+            path.add(Step(None, key.run, optional=optional))
+        return path
+
+    # -- calls -----------------------------------------------------------------------------------------
+
+    def _call(self, node: Call) -> Plan:
+        plans = [self.plan(arg) for arg in ([] if node.target is None else [node.target]) + node.args]
+        special = _SPECIAL.get(node.function)
+        if special is not None:
+            return special(self, node, plans)
+        if node.function in {"or", "orValue"}:
+            return self._optional_or(node, plans)
+        function = self._functions[node.function]
+        overload = node.overloads[0] if len(node.overloads) == 1 else None
+        overload_id = overload.id if overload is not None else ""
+        if overload_id == "in_list" and isinstance(plans[1], Const):
+            membership = _membership(plans[0], plans[1].value)
+            if membership is not None:
+                return membership
+        nodes = ([] if node.target is None else [node.target]) + node.args
+        run = implementation(function, node.overloads, [arg.type for arg in nodes])
+        if node.function in CONVERSIONS and len(plans) == 1 and isinstance(plans[0], Const):
+            try:
+                return Const(run(plans[0].value))
+            except CelError as error:
+                raise ProgramError(str(error)) from error
+        cost = price(node.function, overload_id)
+        variadic = overload is None and function.run is None
+        pattern = plans[1] if len(plans) > 1 else None
+        if isinstance(pattern, Const) and type(pattern.value) is str:
+            try:
+                compiled = regex.precompiled(node.function, pattern.value)
+            except regex.PatternError as error:
+                raise ProgramError(str(error)) from error
+            if compiled is not None:
+                run, variadic = compiled, True
+        variadic = variadic or (overload is not None and overload.variadic)
+        closure = self._closure(plans, run, cost, variadic=variadic)
+        if node.function in _FIXED and all(
+            isinstance(p, Const) or (isinstance(p, Computed) and p.fixed) for p in plans
+        ):
+            return Computed(_fixed(closure), fixed=True)
+        return Computed(closure)
+
+    @staticmethod
+    def _closure(plans: list[Plan], run: Callable[..., Any], cost: Any, *, variadic: bool) -> Eval:
+        args = [evaluator(p) for p in plans]
+        if not args:
+            return call0(run, cost)
+        if len(args) > 2 or variadic:
+            return call_many(args, run, cost)
+        if len(args) == 1:
+            return call1(args[0], run, cost)
+        return call2(args[0], args[1], run, cost)
+
+    def _logical(self, node: Call, _plans: list[Plan]) -> Plan:
+        terms: list[Eval] = []
+        # Chains are trees of two; their order and errors are those of one flat list.
+        stack: list[Node] = [node]
+        while stack:
+            current = stack.pop()
+            if isinstance(current, Call) and current.function == node.function:
+                stack.extend(reversed(current.args))
+            else:
+                terms.append(self.eval(current))
+        stops = node.function == "_||_"
+        if len(terms) == 2:
+            return Computed(_two_terms(terms[0], terms[1], stops=stops))
+        return Computed(_terms(tuple(terms), stops=stops))
+
+    def _conditional(self, _node: Call, plans: list[Plan]) -> Plan:
+        return Choice(evaluator(plans[0]), self._path(plans[1]), self._path(plans[2]))
+
+    def _equal(self, node: Call, plans: list[Plan]) -> Plan:
+        negated = node.function == "_!=_"
+        right = plans[1]
+        if isinstance(right, Const) and type(right.value) is str:
+            return Computed(_equal_text(evaluator(plans[0]), right.value, negated=negated))
+        if negated:
+            return Computed(call2(evaluator(plans[0]), evaluator(right), _unequal, price("_!=_", "not_equals")))
+        return Computed(call2(evaluator(plans[0]), evaluator(right), equal, price("_==_", "equals")))
+
+    def _indexed(self, node: Call, plans: list[Plan]) -> Plan:
+        return self._index(plans[0], plans[1], optional=node.function != "_[_]")
+
+    def _not_false(self, _node: Call, plans: list[Plan]) -> Plan:
+        arg = evaluator(plans[0])
+
+        def run(frame: Frame) -> bool:
+            try:
+                value = arg(frame)
+            except CelError:
+                value = True
+            charge(frame, 1)
+            return value is not False
+
+        return Computed(run)
+
+    def _optional_or(self, node: Call, plans: list[Plan]) -> Plan:
+        left, right = evaluator(plans[0]), evaluator(plans[1])
+        unwrap = node.function == "orValue"
+
+        def run(frame: Frame) -> Any:
+            value = left(frame)
+            if type(value) is not Optional:
+                raise CelError("no such overload")
+            if value.present:
+                return value.value if unwrap else value
+            return right(frame)
+
+        return Computed(run)
+
+    def _append(self, node: Call, plans: list[Plan]) -> Plan:
+        """`accumulator + [element]` adds in place: nothing else sees the accumulator's list."""
+        first, second = node.args
+        if not (isinstance(first, Ident) and first.name == _ACCU and isinstance(second, ListNode)):
+            return self._plain(node, plans)
+        accu, element = evaluator(plans[0]), evaluator(plans[1])
+
+        def run(values: list[Any], more: list[Any]) -> list[Any]:
+            values.extend(more)
+            return values
+
+        return Computed(call2(accu, element, run, 1))
+
+    def _insert(self, node: Call, plans: list[Plan]) -> Plan:
+        """Insertion into the accumulator's map, in place."""
+        run = _insert_pair if len(plans) == 3 else _insert_map
+        return Computed(self._closure(plans, run, 1, variadic=len(node.overloads) != 1))
+
+    def _plain(self, node: Call, plans: list[Plan]) -> Plan:
+        function = self._functions[node.function]
+        overload_id = node.overloads[0].id if len(node.overloads) == 1 else ""
+        run = implementation(function, node.overloads, [arg.type for arg in node.args])
+        return Computed(self._closure(plans, run, price(node.function, overload_id), variadic=False))
+
+    # -- aggregates ------------------------------------------------------------------------------------
+
+    def _list(self, node: ListNode) -> Plan:
+        plans = [self.plan(element) for element in node.elements]
+        optional = node.optional
+        run = _list_maker(tuple(evaluator(p) for p in plans), optional)
+        return _aggregate(run, plans, LIST)
+
+    def _map(self, node: MapNode) -> Plan:
+        plans: list[Plan] = []
+        entries: list[tuple[Eval, Eval, bool]] = []
+        for key, value, optional in node.entries:
+            key_plan, value_plan = self.plan(key), self.plan(value)
+            plans += [key_plan, value_plan]
+            entries.append((evaluator(key_plan), evaluator(value_plan), optional))
+        return _aggregate(_map_maker(tuple(entries)), plans, MAP)
+
+    # -- comprehensions --------------------------------------------------------------------------------
+
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def _fold(self, node: Fold) -> Eval:
+        initial = self._initial(node)
+        bound = node.var == "#unused" and isinstance(node.range, ListNode) and not node.range.elements
+        range_ = None if bound else self.eval(node.range)
+        slots = loops.Slots(self._slot(), self._slot(), self._slot() if node.var2 else -1)
+        outer = {**self._scopes[-1], node.accu: loops.accumulator(slots.accu, initial)}
+        if range_ is None:
+            return loops.binding(slots, self._within(outer, node.result))
+        inner = {**outer, node.var: loops.variable(slots.first)}
+        if node.var2:
+            inner[node.var2] = loops.variable(slots.second)
+        if node.kind in {"all", "exists"}:
+            assert isinstance(node.step, Call)
+            predicate = self._within(inner, node.step.args[1])
+            return loops.quantifier(slots, range_, predicate, every=node.kind == "all")
+        if node.kind == "one":
+            assert isinstance(node.step, Call)
+            return loops.exactly_one(slots, range_, self._within(inner, node.step.args[0]))
+        condition = self._within(inner, node.condition)
+        step = self._within(inner, node.step)
+        return loops.fold(slots, range_, condition, step, self._within(outer, node.result))
+
+    def _within(self, scope: dict[str, Eval], node: Node) -> Eval:
+        self._scopes.append(scope)
+        run = self.eval(node)
+        self._scopes.pop()
+        return run
+
+    def _initial(self, node: Fold) -> Eval:
+        if node.accu == _ACCU and isinstance(node.accu_init, ListNode):
+            return lambda _frame: []
+        if node.accu == _ACCU and isinstance(node.accu_init, MapNode):
+            return lambda _frame: MapValue({})
+        return self.eval(node.accu_init)
+
+
+_SPECIAL: Final[dict[str, Callable[[_Planner, Call, list[Plan]], Plan]]] = {
+    "_&&_": _Planner._logical,  # noqa: SLF001 - the planner's own table
+    "_||_": _Planner._logical,  # noqa: SLF001
+    "_?_:_": _Planner._conditional,  # noqa: SLF001
+    "_==_": _Planner._equal,  # noqa: SLF001
+    "_!=_": _Planner._equal,  # noqa: SLF001
+    "_[_]": _Planner._indexed,  # noqa: SLF001
+    "_[?_]": _Planner._indexed,  # noqa: SLF001
+    "_?._": _Planner._indexed,  # noqa: SLF001
+    "@not_strictly_false": _Planner._not_false,  # noqa: SLF001
+    "_+_": _Planner._append,  # noqa: SLF001
+    "cel.@mapInsert": _Planner._insert,  # noqa: SLF001
+}
+
+
+def _whole_device(frame: Frame) -> Any:
+    return frame.device.whole()
+
+
+def _unequal(left: Any, right: Any) -> bool:
+    """`left != right`: an error of equality counts as different."""
+    try:
+        return not equal(left, right)
+    except CelError:
+        return True
+
+
+def _equal_text(left: Eval, text: str, *, negated: bool) -> Eval:
+    """== and != with a constant text, the most frequent comparison."""
+    length = len(text)
+    costs = tuple(tenth(min(n, length)) for n in range(length + 1))
+    unit = tenth(min(1, length))
+
+    def run(frame: Frame) -> bool:
+        try:
+            value = left(frame)
+        except CelError:
+            charge(frame, unit)
+            raise
+        if type(value) is str:
+            frame.left = rest = frame.left - costs[min(len(value), length)]
+            if rest < 0:
+                exceeded(frame, units=False)
+            return (value == text) is not negated
+        try:
+            alike = equal(value, text)
+        except CelError:
+            if not negated:
+                charge(frame, equality(value, text))
+                raise
+            alike = False
+        charge(frame, tenth(min(size_of(value), length)) if negated else equality(value, text))
+        return alike is not negated
+
+    return run
+
+
+def _two_terms(first: Eval, second: Eval, *, stops: bool) -> Eval:
+    def run(frame: Frame) -> bool:
+        try:
+            value = first(frame)
+        except CelError as error:
+            return _absorb(frame, error, second, stops=stops)
+        if value is stops:
+            return stops
+        if type(value) is not bool:
+            return _absorb(frame, CelError("no such overload"), second, stops=stops)
+        value = second(frame)
+        if type(value) is not bool:
+            raise CelError("no such overload")
+        return value
+
+    return run
+
+
+def _absorb(frame: Frame, failure: CelError, second: Eval, *, stops: bool) -> bool:
+    """The first term failed: the second may still decide."""
+    try:
+        value = second(frame)
+    except CelError:
+        raise failure from None
+    if value is stops:
+        return stops
+    raise failure
+
+
+def _terms(terms: tuple[Eval, ...], *, stops: bool) -> Eval:
+    def run(frame: Frame) -> bool:
+        failure: CelError | None = None
+        for term in terms:
+            try:
+                value = term(frame)
+            except CelError as error:
+                failure = failure or error
+                continue
+            if value is stops:
+                return stops
+            if type(value) is not bool:
+                failure = failure or CelError("no such overload")
+        if failure is not None:
+            raise failure
+        return not stops
+
+    return run
+
+
+def _fixed(closure: Eval) -> Eval:
+    """Carry a call of constants out now; later only its price and its outcome are repeated."""
+    from extender.model.device import DeviceFacts  # noqa: PLC0415 - a scratch frame needs some device
+
+    frame = Frame(Prepared(DeviceFacts(driver="")), 1 << 62, 0)
+    failure: str | None = None
+    value: Any = None
+    try:
+        value = closure(frame)
+    except CelError as error:
+        failure = str(error)
+    except CostExceeded:  # pragma: no cover - no price comes near
+        return closure
+    cost = frame.limit - frame.left
+
+    def run(frame: Frame) -> Any:
+        frame.left = left = frame.left - cost
+        if left < 0:
+            exceeded(frame, units=False)
+        if failure is not None:
+            raise CelError(failure)
+        return value
+
+    return run
+
+
+def _membership(item: Plan, values: list[Any]) -> Plan | None:
+    """`x in [constants]` as a look-up that costs nothing; None when the list isn't all simple."""
+    if not values:
+        return Const(value=False)
+    others: set[tuple[type, Any]] = set()
+    numbers: set[Any] = set()
+    floats: set[float] = set()
+    for value in values:
+        kind = type(value)
+        if kind in {int, UInt, float}:
+            numbers.add(value)
+            floats.add(float(value))
+        elif kind in {str, bool}:
+            others.add((kind, value))
+        else:
+            return None
+    run = evaluator(item)
+
+    def contained(frame: Frame) -> bool:
+        value = run(frame)
+        kind = type(value)
+        if kind is str or kind is bool:
+            return (kind, value) in others
+        if kind is float:
+            return value in floats
+        if kind is int or kind is UInt:
+            return value in numbers
+        if kind is bytes:
+            raise Aborted("internal error: runtime error: hash of unhashable type types.Bytes")
+        return False
+
+    return Computed(contained)
+
+
+def _aggregate(run: Eval, plans: list[Plan], cost: int) -> Plan:
+    if all(isinstance(p, Const) for p in plans):
+        from extender.model.device import DeviceFacts  # noqa: PLC0415 - a scratch frame needs some device
+
+        try:
+            return Const(run(Frame(Prepared(DeviceFacts(driver="")), 1 << 62, 0)))
+        except CelError as error:
+            text = str(error)
+
+            def failing(_frame: Frame) -> Any:
+                raise CelError(text)
+
+            return Computed(failing)
+
+    def evaluate(frame: Frame) -> Any:
+        try:
+            value = run(frame)
+        except CelError:
+            charge(frame, cost)
+            raise
+        charge(frame, cost)
+        return value
+
+    return Computed(evaluate)
+
+
+def _list_maker(elements: tuple[Eval, ...], optional: frozenset[int]) -> Eval:
+    if not optional:
+        return lambda frame: [element(frame) for element in elements]
+
+    def run(frame: Frame) -> list[Any]:
+        values: list[Any] = []
+        for place, element in enumerate(elements):
+            value = element(frame)
+            if place in optional:
+                if type(value) is not Optional:
+                    raise CelError(
+                        f"cannot initialize optional list element from non-optional value {show(value)}"
+                    )
+                if value.present:
+                    values.append(value.value)
+            else:
+                values.append(value)
+        return values
+
+    return run
+
+
+def _map_maker(entries: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
+    def run(frame: Frame) -> MapValue:
+        data: dict[Any, Any] = {}
+        for make_key, make_value, optional in entries:
+            key = make_key(frame)
+            value = make_value(frame)
+            form = map_key(key)
+            if optional:
+                if type(value) is not Optional:
+                    raise CelError(
+                        f"cannot initialize optional entry '{show(key)}' from non-optional value {show(value)}"
+                    )
+                if not value.present:
+                    data.pop(form, None)
+                    continue
+                value = value.value
+            data[form] = value
+        return MapValue(data)
+
+    return run
+
+
+def _insert_pair(target: Any, key: Any, value: Any) -> MapValue:
+    if type(target) is not MapValue:
+        raise CelError("no such overload: cel.@mapInsert")
+    form = map_key(key)
+    if form in target.data:
+        raise CelError(f"insert failed: key {show(key)} already exists")
+    target.data[form] = value
+    return target
+
+
+def _insert_map(target: Any, more: Any) -> MapValue:
+    if type(target) is not MapValue or type(more) is not MapValue:
+        raise CelError("no such overload: cel.@mapInsert")
+    for key, value in more.items():
+        _insert_pair(target, key, value)
+    return target

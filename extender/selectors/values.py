@@ -1,0 +1,408 @@
+"""Run-time values of the language, their equality, order and size.
+
+bool, int, float, str, bytes, None and list stand for themselves; the rest are classes here. Owns what
+cel-go's common/types has of equality, comparison and size; functions are in `library`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from extender.api.quantity import Quantity
+from extender.selectors.errors import CelError
+from extender.selectors.semver import Semver
+from extender.selectors.types import Type
+
+INT64_MAX: Final = (1 << 63) - 1
+INT64_MIN: Final = -(1 << 63)
+UINT64_MAX: Final = (1 << 64) - 1
+
+
+class UInt(int):
+    """An unsigned integer; compares with the other numbers by value."""
+
+    __slots__ = ()
+
+
+class Timestamp:
+    """A point in time: nanoseconds since the Unix epoch, and minutes east of UTC that its text had."""
+
+    __slots__ = ("nanos", "offset")
+
+    def __init__(self, nanos: int, offset: int = 0) -> None:
+        self.nanos = nanos
+        self.offset = offset
+
+
+class Duration:
+    """A length of time in nanoseconds."""
+
+    __slots__ = ("nanos",)
+
+    def __init__(self, nanos: int) -> None:
+        self.nanos = nanos
+
+
+class TypeValue:
+    """A type as a value; compares by name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Optional:
+    """An optional; `NONE` is the empty one."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, value: Any, *, present: bool = True) -> None:
+        self.value = value
+        self.present = present
+
+
+NONE: Final = Optional(None, present=False)
+
+
+class SumQuantity(Quantity):
+    """What add() and sub() give. Upstream returns a pointer there, which is no Quantity to Equal's right side."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_quantity(cls, quantity: Quantity) -> SumQuantity:
+        """The same quantity as a result of a sum."""
+        return cls(
+            quantity._unscaled,  # noqa: SLF001 - its own base class
+            quantity._exponent,  # noqa: SLF001
+            format=quantity._format,  # noqa: SLF001
+            decimal=quantity._decimal,  # noqa: SLF001
+        )
+
+
+class MapValue:
+    """A map. Keys are kept so that equal numbers meet and bools stay apart from them.
+
+    `default` is what a missing key yields, for the outer maps of a device; MISSING for all others.
+    """
+
+    __slots__ = ("data", "default")
+
+    def __init__(self, data: dict[Any, Any], default: Any = None) -> None:
+        self.data = data
+        self.default = default
+
+    def find(self, key: Any) -> Any:
+        """The value, or MISSING."""
+        kind = type(key)
+        if kind is bool:
+            key = TRUE_KEY if key else FALSE_KEY
+        elif kind not in _KEY_TYPES:
+            return MISSING if self.default is None else self.default
+        found = self.data.get(key, MISSING)
+        if found is MISSING and self.default is not None:
+            return self.default
+        return found
+
+    def contains(self, key: Any) -> bool:
+        """Whether the key is really there."""
+        kind = type(key)
+        if kind is bool:
+            key = TRUE_KEY if key else FALSE_KEY
+        elif kind not in _KEY_TYPES:
+            return False
+        return key in self.data
+
+    def keys(self) -> Iterator[Any]:
+        """The keys as values."""
+        for key in self.data:
+            yield key.value if type(key) is _BoolKey else key
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Pairs of key and value."""
+        for key, value in self.data.items():
+            yield (key.value if type(key) is _BoolKey else key), value
+
+
+class _BoolKey:
+    __slots__ = ("value",)
+
+    def __init__(self, *, value: bool) -> None:
+        self.value = value
+
+
+TRUE_KEY: Final = _BoolKey(value=True)
+FALSE_KEY: Final = _BoolKey(value=False)
+_KEY_TYPES: Final = frozenset({str, int, UInt, float})
+
+
+class _Missing:
+    __slots__ = ()
+
+
+MISSING: Final = _Missing()
+"""Stands for "no such key" inside the engine; never a value of an expression."""
+
+
+def map_key(key: Any) -> Any:
+    """The form in which MapValue.data keeps a key; raise CelError for what can't be one."""
+    kind = type(key)
+    if kind is bool:
+        return TRUE_KEY if key else FALSE_KEY
+    if kind in _KEY_TYPES:
+        return key
+    return _OddKey(key)
+
+
+class _OddKey:
+    """A key of another type: stored, but never found again but by itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    MapValue: "map",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
+    TypeValue: "type",
+    Optional: "optional_type",
+    Quantity: "kubernetes.Quantity",
+    SumQuantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+}
+_GO_NAMES: Final[dict[type, str]] = {
+    bool: "types.Bool",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    TypeValue: "*types.Type",
+    Optional: "*types.Optional",
+    Quantity: "cel.Quantity",
+    SumQuantity: "*cel.Quantity",
+    Semver: "cel.Semver",
+}
+
+
+def type_name(value: Any) -> str:
+    """The run-time type's name, as type(x) prints it."""
+    name = _NAMES.get(type(value))
+    return name if name is not None else str(value.type_name)
+
+
+def go_type(value: Any) -> str:
+    """The name that upstream's %T prints."""
+    name = _GO_NAMES.get(type(value))
+    return name if name is not None else str(value.go_type)
+
+
+def no_overload() -> CelError:
+    """The error of an operand of the wrong type."""
+    return CelError("no such overload")
+
+
+def is_a(t: Type, value: Any) -> bool:
+    """Whether a value may be passed for a declared type (IsAssignableRuntimeType: looks at first elements)."""
+    kind = t.kind
+    if kind in {"dyn", "any", "param"}:
+        return True
+    if type_name(value) != t.name:
+        return False
+    if kind == "list":
+        return not value or is_a(t.params[0], value[0])
+    if kind == "map" and value.data:
+        key, first = next(value.items())
+        return is_a(t.params[0], key) and is_a(t.params[1], first)
+    return True
+
+
+def compare_numbers(left: Any, right: Any) -> int | None:
+    """-1, 0 or 1 across int, uint and double; None with NaN. A double meets integers as doubles."""
+    if type(left) is float:
+        if type(right) is float:
+            if left < right:
+                return -1
+            return 1 if left > right else (0 if left == right else None)
+        swapped = compare_numbers(right, left)
+        return None if swapped is None else -swapped
+    if type(right) is float:
+        if math.isnan(right):
+            return None
+        low, high = (0, UINT64_MAX) if type(left) is UInt else (INT64_MIN, INT64_MAX)
+        if right < low:
+            return 1
+        if right > float(high):
+            return -1
+        near = float(left)
+        return (near > right) - (near < right)
+    return (left > right) - (left < right)
+
+
+_NUMBERS: Final = frozenset({int, UInt, float})
+
+
+def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one return for each type's Equal upstream
+    """`left == right`; raise CelError where upstream's Equal of the left type refuses the right one."""
+    kind = type(left)
+    if kind is str or kind is bool or kind is bytes:
+        return type(right) is kind and bool(left == right)
+    if left is None or right is None:
+        return left is right
+    if kind in _NUMBERS:
+        return type(right) in _NUMBERS and compare_numbers(left, right) == 0
+    if kind is list:
+        if type(right) is not list or len(left) != len(right):
+            return False
+        return not any(_differ(a, b) for a, b in zip(left, right, strict=True))
+    if kind is MapValue:
+        return _equal_maps(left, right)
+    if kind is Semver:
+        if type(right) is not Semver:
+            raise CelError("no such overload")
+        return bool(left.same_as(right))
+    if isinstance(left, Quantity):
+        if type(right) is not Quantity:
+            raise CelError("no such overload")
+        return left.cmp(right) == 0
+    return _equal_rest(left, right)
+
+
+def _equal_rest(left: Any, right: Any) -> bool:
+    if isinstance(left, (Timestamp, Duration)):
+        return type(right) is type(left) and left.nanos == right.nanos
+    if isinstance(left, TypeValue):
+        return isinstance(right, TypeValue) and left.name == right.name
+    if isinstance(left, Optional):
+        if not isinstance(right, Optional) or left.present != right.present:
+            return False
+        return not left.present or equal(left.value, right.value)
+    return bool(left.equals(right))
+
+
+def _differ(left: Any, right: Any) -> bool:
+    """Elements differ only if their equality says false; an error counts as alike, as upstream has it."""
+    try:
+        return not equal(left, right)
+    except CelError:
+        return False
+
+
+def _equal_maps(left: MapValue, right: Any) -> bool:
+    if type(right) is not MapValue or len(left.data) != len(right.data):
+        return False
+    for key, value in left.items():
+        other = right.find(key)
+        if other is MISSING or _differ(value, other):
+            return False
+    return True
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality inside containers and searches: an error is no match."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return False
+
+
+def compare(left: Any, right: Any) -> int:  # noqa: PLR0911 - one return for each type's Compare upstream
+    """Compare for <, <=, > and >=; raise CelError when the right operand is of the wrong type."""
+    kind = type(left)
+    if kind in _NUMBERS:
+        if type(right) not in _NUMBERS:
+            raise CelError("no such overload")
+        order = compare_numbers(left, right)
+        if order is None:
+            raise CelError("NaN values cannot be ordered")
+        return order
+    if type(right) is not kind:
+        raise CelError("no such overload")
+    if kind is str:
+        left, right = left.encode(), right.encode()
+    elif kind is Timestamp or kind is Duration:
+        left, right = left.nanos, right.nanos
+    return int(left > right) - int(left < right)
+
+
+COMPARABLE: Final = frozenset({bool, int, UInt, float, str, bytes, Timestamp, Duration})
+"""Types that have an order."""
+
+
+def size_of(value: Any) -> int:
+    """The size that costs are counted by: 1 for whatever has none."""
+    kind = type(value)
+    if kind is str or kind is list or kind is bytes:
+        return len(value)
+    if kind is MapValue:
+        return len(value.data)
+    if kind is Optional:
+        return size_of(value.value) if value.present else 1
+    return int(getattr(value, "cost_size", 1))
+
+
+def show(value: Any) -> str:
+    """A value in error texts (Go's %v)."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if value is None:
+        return "null"
+    if isinstance(value, float):
+        return go_float(value)
+    if isinstance(value, (str, int)):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(show(v) for v in value) + "]"
+    return type_name(value)
+
+
+_EXPONENT_FROM: Final = 21
+"""Go prints %g with the shortest digits in exponent form from this power of ten on."""
+
+
+def go_float(value: float) -> str:
+    """A double as Go's strconv prints it with %g and the shortest digits."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    mantissa = mantissa.lstrip("-")
+    whole, _, places = mantissa.partition(".")
+    places = "" if places == "0" else places
+    digits = (whole + places).lstrip("0") or "0"
+    leading = len(whole + places) - len((whole + places).lstrip("0"))
+    point = len(whole) + (int(exponent) if exponent else 0) - (leading if digits != "0" else 0)
+    digits = digits.rstrip("0") or "0"
+    if digits == "0":
+        return sign + "0"
+    if not -4 <= point - 1 < _EXPONENT_FROM:
+        power = point - 1
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return sign + digits + "0" * (point - len(digits))
+    return f"{sign}{digits[:point]}.{digits[point:]}"
