@@ -103,6 +103,11 @@ def test_only_the_bind_overlay_may_bind() -> None:
     assert [binders(name) for name in ALL] == [[], ["berth-bind"], []]
 
 
+def test_the_nudge_component_may_patch_pods_and_nothing_else() -> None:
+    role = next(yaml.safe_load_all((DEPLOY / "components" / "nudge" / "rbac.yaml").read_text()))
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}]
+
+
 def test_the_bind_overlay_changes_the_schedulers_file_by_its_bind_verb_alone() -> None:
     base, bind = (yaml.safe_load(manifests.scheduler_config(name)) for name in (BASE, BIND))
     assert bind["extenders"][0].pop("bindVerb") == "bind"

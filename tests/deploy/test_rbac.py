@@ -54,8 +54,6 @@ _ALLOWED = [
     Act("update", "coordination.k8s.io", "leases", NAMESPACE, "berth"),
     Act("patch", "", "pods", NAMESPACE, "berth-0"),
     Act("get", "", "configmaps", NAMESPACE, "berth-safety"),
-    Act("list", "", "configmaps", NAMESPACE, "berth-safety"),
-    Act("watch", "", "configmaps", NAMESPACE, "berth-safety"),
 ]
 _DENIED = [
     *(Act(verb, "", "secrets", NAMESPACE) for verb in ("get", "list", "watch")),
@@ -86,6 +84,7 @@ _DENIED = [
     Act("update", "coordination.k8s.io", "leases", "kube-system", "kube-scheduler"),
     Act("get", "", "configmaps", NAMESPACE, "other"),
     Act("update", "", "configmaps", NAMESPACE, "berth-safety"),
+    Act("list", "", "configmaps", NAMESPACE),
     Act("get", "", "configmaps", "tenant", "c"),
     Act("impersonate", "", "users"),
     Act("bind", "rbac.authorization.k8s.io", "clusterroles"),
