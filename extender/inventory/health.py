@@ -139,7 +139,7 @@ class HealthBook:
             self.version += 1
 
     def reasons(self, name: str, uuids: Iterable[str], now: float) -> list[Finding]:
-        """What holds against a device, gravest first: under its uuid, its parent's for MIG, and its node's."""
+        """What holds against a device, gravest first: by its uuid, its parent's (MIG), and its node's."""
         node = self._nodes.get(name)
         if node is None or not node.machines or now - node.heard_at > self.table.silence_s:
             return []

@@ -168,7 +168,13 @@ class TelemetryStore:
         known = [d if d.uuid == uuid else msgspec.structs.replace(d, uuid=uuid) for uuid, d in unique]
         rows = self._write(node, known, read_at, source)
         return Applied(
-            node=name, boot_id=node.boot_id, driver=None, devices=known, rows=rows, read_at=read_at
+            node=name,
+            boot_id=node.boot_id,
+            driver=None,
+            devices=known,
+            rows=rows,
+            read_at=read_at,
+            xids=[HeardXid(d.uuid, x, read_at) for d in known for x in d.xids],
         )
 
     def forget(self, name: str) -> None:

@@ -40,7 +40,7 @@ async def read_bounded(request: Request, limit: int) -> bytes:
 
 
 def inflate(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body behind its content encoding: none or gzip. Raises BodyRefused, and never inflates past `limit`."""
+    """The body behind its content encoding, none or gzip; never more than `limit`. Raises BodyRefused."""
     if encoding in {"", "identity"}:
         return body
     if encoding != "gzip":

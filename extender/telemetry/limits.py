@@ -9,7 +9,7 @@ from collections import OrderedDict
 
 
 class Buckets:
-    """`allow(key)` takes one token; a bucket refills at `rate` a second up to `burst`. The idlest are forgotten."""
+    """`allow(key)` takes a token; buckets refill at `rate` a second to `burst`. The idlest are forgotten."""
 
     def __init__(self, rate: float, burst: float, most: int) -> None:
         self._rate = rate

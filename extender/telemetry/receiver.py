@@ -1,7 +1,7 @@
 """`POST /telemetry/v1/samples`: from request to `Intake`, by way of every check that keeps a node to itself.
 
-    peer's bucket -> token -> audience, account, node claim -> node's bucket -> size -> schema -> ranges -> order
-         429          401              403                        429          413      400      400      409
+    peer's bucket -> token -> account, node claim -> node's bucket -> size -> schema, ranges -> node -> order
+         429          401            403                   429         413         400         403      409
 
 Whatever is refused is counted and changes nothing. Never: trusts a word of the body about who sent it.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.requests import Request
@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from extender.api.telemetry import SCHEMA, Sample, SchemaHeader
+from extender.inventory.telemetry import Refusal
 from extender.model.errors import KubeError
 from extender.telemetry.body import BodyRefused, inflate, read_bounded
 from extender.telemetry.intake import Intake
@@ -30,7 +31,11 @@ PATH: Final = "/telemetry/v1/samples"
 AUDIENCE: Final = "berth"
 NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 _JSON_TYPES: Final = frozenset({"application/json"})
-_MSGPACK_TYPES: Final = frozenset({"application/msgpack", "application/vnd.msgpack", "application/x-msgpack"})
+_MSGPACK_TYPES: Final = frozenset({"application/msgpack", "application/vnd.msgpack"})
+
+
+class _Decoder(Protocol):
+    def decode(self, body: bytes, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverDeps:
-    """What the route needs. `accounts` are the usernames that may send at all; empty: any with a node claim."""
+    """What the route needs. `accounts` may send, by username; empty: all with a node claim."""
 
     intake: Intake
     authenticator: TokenAuthenticator
@@ -77,7 +82,7 @@ class _Receiver:
         self._deps = deps
         self._nodes = Buckets(limits.node_rate, limits.node_burst, limits.most_nodes)
         self._failures = Buckets(limits.failure_rate, limits.failure_burst, limits.most_peers)
-        self._decoders = {
+        self._decoders: dict[str, tuple[_Decoder, _Decoder]] = {
             **dict.fromkeys(_JSON_TYPES, (msgspec.json.Decoder(Sample), msgspec.json.Decoder(SchemaHeader))),
             **dict.fromkeys(
                 _MSGPACK_TYPES, (msgspec.msgpack.Decoder(Sample), msgspec.msgpack.Decoder(SchemaHeader))
@@ -88,18 +93,24 @@ class _Receiver:
         try:
             node = await self._sender(request)
             sample = self._decode(request, await self._body(request))
-            if sample.node != node:
-                raise _Refused(HTTPStatus.FORBIDDEN, "node", "node: not the node of the token")
-            refusal = self._deps.intake.sample(sample, self._deps.now())
-            if refusal is not None:  # counted by the intake
-                return Response(f"sequence: {refusal}", HTTPStatus.CONFLICT)
+            self._take(sample, node)
         except (_Refused, BodyRefused) as refused:
-            self._deps.intake.metrics.refused.labels(refused.why).inc()
+            if refused.why:  # else counted by the intake
+                self._deps.intake.metrics.refused.labels(refused.why).inc()
             headers = {"connection": "close"} if refused.why == "size" else {}
             if refused.status is HTTPStatus.UNAUTHORIZED:
                 headers["www-authenticate"] = "Bearer"
             return Response(str(refused), refused.status, headers=headers)
         return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    def _take(self, sample: Sample, node: str) -> None:
+        if sample.node != node:
+            raise _Refused(HTTPStatus.FORBIDDEN, "node", "node: not the node of the token")
+        refusal = self._deps.intake.sample(sample, self._deps.now())
+        if refusal is Refusal.CONTRADICTORY:
+            raise _Refused(HTTPStatus.BAD_REQUEST, "", "devices: the sample contradicts itself")
+        if refusal is not None:
+            raise _Refused(HTTPStatus.CONFLICT, "", f"sequence: {refusal}")
 
     async def _sender(self, request: Request) -> str:
         """The node that the token speaks for."""
@@ -149,7 +160,7 @@ class _Receiver:
             raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "content type", text)
         decoder, header = decoders
         try:
-            sample = decoder.decode(body)
+            sample: Sample = decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
             self._known_schema(header, body)
             raise _Refused(HTTPStatus.BAD_REQUEST, "malformed", f"body: {fault}") from fault
@@ -158,9 +169,7 @@ class _Receiver:
         return sample
 
     @staticmethod
-    def _known_schema(
-        header: msgspec.json.Decoder[SchemaHeader] | msgspec.msgpack.Decoder[SchemaHeader], body: bytes
-    ) -> None:
+    def _known_schema(header: _Decoder, body: bytes) -> None:
         try:
             schema = header.decode(body).schema
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

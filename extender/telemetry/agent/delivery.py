@@ -19,11 +19,12 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from extender.telemetry.addresses import is_loopback
 from extender.telemetry.agent.backoff import Backoff
 from extender.telemetry.agent.book import NodeBook
 from extender.telemetry.agent.clock import Clock
 from extender.telemetry.agent.metrics import AgentMetrics
-from extender.telemetry.agent.settings import AgentSettings, is_loopback, split_address
+from extender.telemetry.agent.settings import AgentSettings, split_address
 
 Address = tuple[str, int]
 Resolve = Callable[[str, int], Awaitable[Iterable[Address]]]

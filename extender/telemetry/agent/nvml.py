@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import msgspec
 import pynvml
 from msgspec.structs import replace
 
@@ -27,6 +26,7 @@ from extender.api.telemetry import (
     normal_pci,
 )
 from extender.telemetry.agent.progress import Progress
+from extender.telemetry.sound import sound
 
 T = TypeVar("T")
 
@@ -195,7 +195,7 @@ class Library:
         )
         return replace(
             known,
-            readings=_sound(readings),
+            readings=sound(readings),
             nvlinks=self._nvlinks(known.uuid, handle),
             fabric=self._fabric(handle),
             processes=self._processes(handle) if processes else Absence.UNSUPPORTED,
@@ -248,7 +248,7 @@ class Library:
                 start=start,
                 size=size,
             ),
-            readings=_sound(Readings(memory_total=total, memory_used=used, memory_reserved=reserved)),
+            readings=sound(Readings(memory_total=total, memory_used=used, memory_reserved=reserved)),
             processes=self._processes(handle) if processes else Absence.UNSUPPORTED,
         )
 
@@ -363,20 +363,3 @@ def silent(known: Device, state: DeviceState, absent: Absence) -> Device:
     """A device that does not answer: its identity, and nothing else."""
     readings = Readings(*[absent] * len(Readings.__struct_fields__))
     return replace(known, state=state, readings=readings, nvlinks=absent, fabric=absent, processes=absent)
-
-
-def _sound(readings: Readings) -> Readings:
-    """The same readings; one outside its range (a driver's own fault) becomes an error instead."""
-    try:
-        return msgspec.convert(msgspec.to_builtins(readings), Readings)
-    except msgspec.ValidationError:
-        return Readings(
-            **{field.name: _sound_value(field, readings) for field in msgspec.structs.fields(Readings)}
-        )
-
-
-def _sound_value(field: msgspec.structs.FieldInfo, readings: Readings) -> Any:
-    try:
-        return msgspec.convert(getattr(readings, field.name), field.type)
-    except msgspec.ValidationError:
-        return Absence.ERROR

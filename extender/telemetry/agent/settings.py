@@ -5,12 +5,13 @@ Never: reads files or the environment itself.
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from extender.telemetry.addresses import is_loopback
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 
@@ -116,11 +117,3 @@ def split_address(address: str) -> tuple[str, int]:
     if not parts.hostname:
         raise ValueError(f"addresses: {address!r} is not host:port")
     return parts.hostname, parts.port or 0
-
-
-def is_loopback(host: str) -> bool:
-    """True for loopback addresses and for the name localhost."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
