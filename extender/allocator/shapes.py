@@ -30,7 +30,7 @@ from extender.allocator.state import AllocatedState, Holdings, merged
 from extender.api.core import Node
 from extender.api.quantity import Quantity
 from extender.api.resource import Device, DeviceClass, ResourceClaim
-from extender.inventory.devices import CodedColumn, DeviceTable, Int32
+from extender.inventory.devices import CodedColumn, DeviceTable, Int32, group_rows
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import Topology
 from extender.model.device import DeviceFacts, DeviceID
@@ -58,7 +58,7 @@ class _Combined:
     table: DeviceTable
     version: int
     codes: Int32
-    known: dict[bytes, int]
+    known: dict[tuple[int, ...], int]
 
 
 class ShapeSearch:
@@ -189,14 +189,13 @@ class ShapeSearch:
         if kept is not None and kept.table is table and kept.version == table.version:
             return kept.codes[:rows]
         columns = [self._contents.over(table), *(self._column(name).over(table) for name in names)]
-        stacked = np.ascontiguousarray(np.stack(columns, axis=1))
-        whole = stacked.view(np.dtype((np.void, stacked.itemsize * stacked.shape[1]))).ravel()
-        distinct, inverse = np.unique(whole, return_inverse=True)
+        first, group = group_rows(columns)
         known = kept.known if kept is not None and kept.table is table else {}
+        distinct = np.stack([column[first] for column in columns], axis=1)
         lookup = np.fromiter(
-            (known.setdefault(one.tobytes(), len(known)) for one in distinct), np.int32, len(distinct)
+            (known.setdefault(tuple(codes), len(known)) for codes in distinct.tolist()), np.int32, len(first)
         )
-        combined = self._combined[names] = _Combined(table, table.version, lookup[inverse], known)
+        combined = self._combined[names] = _Combined(table, table.version, lookup[group], known)
         if len(self._combined) > _COLUMNS:
             self._combined.popitem(last=False)
         return combined.codes[:rows]

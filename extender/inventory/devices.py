@@ -7,7 +7,8 @@ Never: which nodes reach a device in what order (see `topology`), or who holds i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,21 @@ class CodedColumn:
         answers = np.fromiter((holds(value) for value in self._values), np.bool_, len(self._values))
         found: Bool = answers[codes] if len(answers) else np.zeros(len(codes), np.bool_)
         return found
+
+
+def group_rows(columns: Sequence[Int32]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Group rows by equal codes in all columns (at least one, int32[n] each).
+
+    Returns one row of each group, intp[groups], and the group of each row, intp[n].
+    """
+    spans = [int(column.max(initial=0)) + 1 for column in columns]
+    if prod(spans) < 2**62:
+        keys = columns[0].astype(np.int64)
+        for column, span in zip(columns[1:], spans[1:], strict=True):
+            keys = keys * span + column
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    else:
+        stacked = np.ascontiguousarray(np.stack(columns, axis=1))
+        whole = stacked.view(np.dtype((np.void, stacked.itemsize * stacked.shape[1]))).ravel()
+        _, first, group = np.unique(whole, return_index=True, return_inverse=True)
+    return first, group
