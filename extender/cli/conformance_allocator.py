@@ -1,0 +1,59 @@
+"""`berth conformance allocator FILE [--json OUT]`: the conformance cases through our allocator.
+
+Owns reading the file, what is printed and the exit status. Never: a judgement, which `run_case` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from extender.allocator.conformance import Record, run_case
+from extender.allocator.evaluator import SelectorEvaluator
+from extender.allocator.features import Features
+
+EvaluatorFor = Callable[[Features], SelectorEvaluator]
+"""Makes the selector engine of a case, whose features decide what expressions may use."""
+
+PASSED, FAILED, UNREADABLE = 0, 1, 2
+"""Exit statuses."""
+
+
+def conformance_allocator(
+    path: Path, console: Console, evaluator_for: EvaluatorFor, json_out: Path | None = None
+) -> int:
+    """Run every case of a file; print those that fail and `N passed, N failed`; answer the exit status.
+
+    With `json_out`, write for each case what was computed: name, ok, why, outcome, scope, error, results.
+    """
+    try:
+        cases = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+    except (OSError, msgspec.MsgspecError) as error:
+        console.print(Text(f"{path}: {error}", style="red"))
+        return UNREADABLE
+    records = [_run(case, evaluator_for) for case in cases]
+    for record in records:
+        if not record.ok:
+            console.print(Text.assemble((f"FAILED {record.name}", "bold red"), f": {record.why}"))
+    failed = sum(not record.ok for record in records)
+    console.print(Text(f"{len(records) - failed} passed, {failed} failed"))
+    if json_out is not None:
+        try:
+            json_out.write_bytes(msgspec.json.encode([record.as_dict() for record in records]) + b"\n")
+        except OSError as error:
+            console.print(Text(f"{json_out}: {error}", style="red"))
+            return UNREADABLE
+    return FAILED if failed else PASSED
+
+
+def _run(case: Mapping[str, Any], evaluator_for: EvaluatorFor) -> Record:
+    try:
+        features = Features.of(case.get("features") or {})
+    except (TypeError, ValueError):
+        features = Features()  # run_case names what is wrong with them
+    return run_case(case, evaluator_for(features))
