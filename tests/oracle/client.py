@@ -45,6 +45,14 @@ class AllocateAnswer(msgspec.Struct, frozen=True):
     allocate_one: int = msgspec.field(default=0, name="allocateOne")
 
 
+class DerivedAnswer(msgspec.Struct, frozen=True):
+    """A derived attribute in wire shape, or why there is none."""
+
+    attribute: dict[str, Any] | None = None
+    fault: Literal["", "compile", "runtime"] = msgspec.field(default="", name="faultKind")
+    error: str = ""
+
+
 class QuantityFacts(msgspec.Struct, frozen=True, rename="camel"):
     """What apimachinery makes of one text; the values are None where it does not parse."""
 
@@ -184,6 +192,11 @@ class Oracle:
         if "distinct" not in body:
             return [_decoded(line, AllocateAnswer, asked)]
         return msgspec.convert(body["distinct"], list[AllocateAnswer])
+
+    def derive(self, question: Mapping[str, Any]) -> DerivedAnswer:
+        """Compute the derived attribute {expression, device}."""
+        asked = {"op": "derive", **question}
+        return _decoded(self.ask([asked])[0], DerivedAnswer, asked)
 
     def quantities(self, pairs: Iterable[tuple[str, str]]) -> list[QuantityAnswer]:
         """Parse, compare, add and subtract each pair of texts."""

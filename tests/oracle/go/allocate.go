@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/cel"
@@ -91,8 +90,8 @@ func (l classLister) Get(name string) (*resourceapi.DeviceClass, error) {
 	if class, ok := l[name]; ok {
 		return class, nil
 	}
-	// The text of the conformance cases.
-	return nil, apierrors.NewNotFound(schema.GroupResource{}, "not found")
+	// As the informers' lister says it.
+	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclass"), name)
 }
 
 func (id caseDeviceID) deviceID() structured.DeviceID {

@@ -29,6 +29,7 @@ func main() {
 		"allocate":       answerAllocate,
 		"bench-allocate": answerBenchAllocate,
 		"bench-selector": answerBenchSelector,
+		"derive":         answerDerive,
 		"quantity":       answerQuantity,
 		"node-selector":  answerNodeSelector,
 		"tolerates":      answerTolerates,

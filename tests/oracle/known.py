@@ -1,0 +1,43 @@
+"""Faults of upstream at v0.37.2 that the comparison recognises, each by a named predicate with its reason.
+
+The faults that older releases had (distinctAttribute compared with the last device only, list intersections
+not restored, counters leaking from rejected candidates, counter caches shared by pools of one name) are fixed
+in v0.37.2, so none of them is recognised here: a difference of that kind is a difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.oracle.subjects.subject import KnownBug
+
+if TYPE_CHECKING:
+    from tests.oracle.client import AllocateAnswer, Case, SelectorVerdict
+
+COMPILER_PANIC = KnownBug(
+    "compiler-panics",
+    "cel-go's homogeneous-literal validator looks for the type that an optional entry wraps, in types that "
+    "wrap none: some literals with optional entries end the compiler with a panic instead of a compile error",
+)
+CLASS_SELECTOR_PANIC = KnownBug(
+    "class-selector-panics",
+    "a class selector without CEL is dereferenced unchecked, where a request's is refused with an error; API "
+    "validation keeps such classes out",
+)
+
+
+def known_selector_fault(theirs: SelectorVerdict) -> KnownBug | None:
+    """Recognise a verdict that is a known fault."""
+    panics = theirs.verdict == "panic" and "index out of range [0] with length 0" in theirs.error
+    return COMPILER_PANIC if panics else None
+
+
+def known_allocator_fault(case: Case, theirs: AllocateAnswer) -> KnownBug | None:
+    """Recognise an answer that is a known fault."""
+    panics = theirs.outcome == "panic" and "nil pointer dereference" in (theirs.error or "")
+    without_cel = any(
+        "cel" not in selector
+        for entry in case["classes"]
+        for selector in entry["spec"].get("selectors") or ()
+    )
+    return CLASS_SELECTOR_PANIC if panics and without_cel else None
