@@ -13,9 +13,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from extender.allocator.columns import SelectorColumns
 from extender.allocator.conformance import Record, run_case
 from extender.allocator.evaluator import SelectorEvaluator
 from extender.allocator.features import Features
+from extender.selectors import Environment
 
 EvaluatorFor = Callable[[Features], SelectorEvaluator]
 """Makes the selector engine of a case, whose features decide what expressions may use."""
@@ -24,8 +26,20 @@ PASSED, FAILED, UNREADABLE = 0, 1, 2
 """Exit statuses."""
 
 
+def scheduler_engine(features: Features) -> SelectorEvaluator:
+    """Make the selector engine that kube-scheduler has: stored expressions of 1.37."""
+    return SelectorColumns(
+        Environment(
+            list_attributes=features.list_type_attributes, consumable_capacity=features.consumable_capacity
+        )
+    )
+
+
 def conformance_allocator(
-    path: Path, console: Console, evaluator_for: EvaluatorFor, json_out: Path | None = None
+    path: Path,
+    console: Console,
+    json_out: Path | None = None,
+    evaluator_for: EvaluatorFor = scheduler_engine,
 ) -> int:
     """Run every case of a file; print those that fail and `N passed, N failed`; answer the exit status.
 
