@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from tests.controlplane.cluster import ControlPlane
 from tests.deploy import manifests
@@ -102,3 +103,20 @@ def test_a_pod_can_be_bound_by_hand_when_no_scheduler_can(
     }
     admin.request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding", binding)
     assert admin.get("v1", "Pod", name, NAMESPACE)["spec"]["nodeName"] == "some-node"
+
+
+def test_applying_again_leaves_the_switch_as_it_was_switched(
+    deploy_cluster: ControlPlane, applied: Applier
+) -> None:
+    admin = deploy_cluster.client()
+    (switch,) = (each for each in build(manifests.BASE) if each["metadata"]["name"] == "berth-safety")
+    admin.patch("v1", "ConfigMap", "berth-safety", {"data": {"vetoes": "off"}}, NAMESPACE)
+    assert applied.apply(switch)["data"] == {"vetoes": "off"}
+    admin.patch("v1", "ConfigMap", "berth-safety", {"data": None}, NAMESPACE)
+
+
+def test_the_example_is_accepted_as_it_stands(applied: Applier) -> None:
+    path = manifests.DEPLOY / "examples" / "first-pod.yaml"
+    kinds = [applied.apply(each)["kind"] for each in yaml.safe_load_all(path.read_text())]
+    assert kinds == ["ResourceClaimTemplate", "Pod"]
+    assert applied.warnings == []
