@@ -34,6 +34,7 @@ from extender.model.schema import (
     unknown,
     written_path,
 )
+from extender.model.workload import WorkloadClass
 
 PREFIX = "BERTH_"
 DELIMITER = "__"
@@ -141,8 +142,29 @@ class SchedulerSettings(Section):
     mode: Literal["enforce", "shadow"] = "enforce"
     """`shadow`: every node passes and scores 0; what would have been said is recorded."""
 
+    priority_classes: dict[str, WorkloadClass] = {}
+    """Workload class by PriorityClass, for pods whose labels and owners say nothing."""
+
     safety_config_map: str = Field(default="berth-safety", min_length=1)
     """ConfigMap in Berth's namespace that turns every veto off at once."""
+
+
+class InventorySettings(Section):
+    """What counts as an accelerator."""
+
+    accelerator_resources: tuple[str, ...] = (
+        "nvidia.com/gpu*",
+        "nvidia.com/mig-*",
+        "amd.com/gpu*",
+        "gpu.intel.com/*",
+        "habana.ai/gaudi*",
+        "aws.amazon.com/neuron*",
+        "google.com/tpu*",
+    )
+    """Patterns of device-plugin resources that are accelerators."""
+
+    other_drivers: tuple[str, ...] = ("dra.net",)
+    """Drivers whose devices are no accelerators (network cards): their nodes stay open to ordinary pods."""
 
 
 class LeaderElectionSettings(Section):
@@ -241,6 +263,9 @@ class Settings(BaseSettings):
 
     scheduler: SchedulerSettings = SchedulerSettings()
     """Which pods are ours, and how far we go with them."""
+
+    inventory: InventorySettings = InventorySettings()
+    """What counts as an accelerator."""
 
     leader_election: LeaderElectionSettings = LeaderElectionSettings()
     """One replica leads; the others are warm."""

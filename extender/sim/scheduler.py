@@ -44,7 +44,7 @@ class Placement:
 
 
 class SmallScheduler:
-    """Schedules pods of `api`, asking the extender at `http`'s base URL. Runs on the loop that the API is on."""
+    """Schedules pods of `api`, asking the extender at `http`; runs on the loop that the API is on."""
 
     def __init__(
         self, api: MemoryApi, http: httpx.AsyncClient, evaluator: SelectorEvaluator, features: Features
@@ -81,7 +81,7 @@ class SmallScheduler:
 
     async def _post(self, verb: str, pod: Pod, names: Sequence[str]) -> bytes:
         body = msgspec.json.encode(ExtenderArgs(pod=pod, node_names=list(names)))
-        reply = self._http.post(
+        reply = await self._http.post(
             f"/extender/{verb}", content=body, headers={"content-type": "application/json"}
         )
         reply.raise_for_status()

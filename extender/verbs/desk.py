@@ -126,6 +126,15 @@ class Desk:
         )
         return Question(pod, names, slots, demand, workload, predictions, snapshot, now)
 
+    def in_flight_at_start(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether an earlier leader may have offered the pod nodes: ours, ungated, unbound, wants devices."""
+        return (
+            self.scope.covers(pod)
+            and not pod.spec.node_name
+            and not pod.spec.scheduling_gates
+            and demand_of(pod, snapshot).asks_for_devices
+        )
+
     def weights(self, question: Question) -> dict[str, float]:
         """Judges and weights for the pod."""
         return self.policy.weights(question.workload, question.pod.metadata.namespace)

@@ -48,6 +48,17 @@ def fleet(snapshot: Snapshot, after: str, limit: int) -> FleetView:
     )
 
 
+def device_states(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
+    """Driver and state (free, taken, unavailable) of every device, for counting."""
+    for name in snapshot.topology.slot_of:
+        for driver, _, state in _counted(snapshot, name):
+            yield driver, state
+    for pool in snapshot.topology.wide:
+        for member in pool.slices:
+            for device in member.spec.devices or ():
+                yield pool.key.driver, _state(snapshot, pool.key.driver, pool.key.pool, device)
+
+
 def node_view(snapshot: Snapshot, name: str) -> NodeView | None:
     """One node with every device of its own pools."""
     node = _node(snapshot, name)

@@ -1,0 +1,112 @@
+"""The core of a replica: ledger, selectors, allocator, judges, desk; the same for every source of state."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from prometheus_client import CollectorRegistry
+from starlette.routing import BaseRoute
+
+from extender.allocator.columns import SelectorColumns
+from extender.allocator.features import Features
+from extender.allocator.predict import Predictor
+from extender.allocator.shapes import ShapeSearch
+from extender.inventory.ledger import Ledger
+from extender.model.errors import SettingsError
+from extender.observability.decisions import DecisionRing
+from extender.observability.metrics import Metrics
+from extender.scoring.bench import Bench
+from extender.scoring.fullness import Pack, Spread
+from extender.scoring.policy import Policy, parse_policy
+from extender.scoring.pool import Pool
+from extender.selectors import Environment
+from extender.server.reader import Reader
+from extender.server.record import Recorder
+from extender.server.standing import Standing, Switch
+from extender.server.verbs import VerbDeps, VerbRoutes
+from extender.settings import Settings
+from extender.verbs.bind import Binder
+from extender.verbs.desk import Desk, Scope, SlotFinder
+
+KUBERNETES = "1.37"
+"""The release whose default features the allocator has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What is built once whatever the source of state is."""
+
+    settings: Settings
+    registry: CollectorRegistry
+    metrics: Metrics
+    ring: DecisionRing
+    recorder: Recorder
+    ledger: Ledger
+    selectors: SelectorColumns
+    features: Features
+    desk: Desk
+
+
+def build_core(settings: Settings, version: str) -> Core:
+    """Build it. Raises SettingsError for a policy that can't be used."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, version)
+    ring = DecisionRing(settings.decisions.ring_size)
+    recorder = Recorder(ring, metrics, debug=settings.logging.level == "debug")
+    ledger = Ledger(settings.inventory.other_drivers, [recorder])
+    recorder.watch(ledger)
+    selectors = SelectorColumns(Environment())
+    features = Features.default(KUBERNETES)
+    search = ShapeSearch(selectors, selectors.relevant, features)
+    bench = Bench([Pack(), Spread(), Pool(settings.inventory.accelerator_resources)])
+    scope = Scope(
+        frozenset(settings.scheduler.names),
+        frozenset(settings.scheduler.excluded_namespaces),
+        settings.scheduler.priority_classes,
+    )
+    desk = Desk(
+        scope=scope,
+        predictor=Predictor(selectors, search),
+        vetoes=(),
+        bench=bench,
+        policy=load_policy(settings.policy.file, bench),
+        finder=SlotFinder(),
+    )
+    return Core(settings, registry, metrics, ring, recorder, ledger, selectors, features, desk)
+
+
+def load_policy(path: Path, bench: Bench) -> Policy:
+    """Read the policy file. Raises SettingsError that names the file and the field."""
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: can't be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: a policy is a mapping")
+    return parse_policy(document, bench.names, str(path))
+
+
+def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) -> list[BaseRoute]:
+    """The hot routes."""
+    deps = VerbDeps(
+        ledger=core.ledger,
+        desk=core.desk,
+        standing=standing,
+        switch=switch,
+        binder=binder,
+        recorder=core.recorder,
+        metrics=core.metrics,
+        clock=time.time,
+        timer=time.perf_counter,
+    )
+    return list(VerbRoutes(deps).routes())
+
+
+def reader(core: Core, switch: Switch) -> Reader:
+    """The read desk."""
+    return Reader(core.ledger, core.desk, core.ring, switch, time.time)
