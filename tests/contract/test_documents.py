@@ -44,6 +44,12 @@ def test_every_metric_that_is_counted_is_documented() -> None:
     assert sorted(name for name in names if f"`{name}" not in text) == []
 
 
+def test_alerts_name_documented_metrics() -> None:
+    rules = (_ROOT / "deploy" / "monitoring" / "alerts.yaml").read_text()
+    named = {re.sub(r"_bucket$", "", name) for name in re.findall(r"berth_\w+", rules)}
+    assert sorted(name for name in named if f"`{name}`" not in _read("operations.md")) == []
+
+
 @pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)", document.read_text())
