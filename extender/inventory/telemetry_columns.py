@@ -120,8 +120,8 @@ class Columns:
         """Write n rows of one source, read at one instant of our clock.
 
         `values` and `cells` are of shape (n, len(READINGS)); `rows` holds no row twice. The freshest reading
-        of a cell wins, at equal times the source earlier in the order. Unsupported does not displace what
-        another source still reads. An error displaces nothing.
+        of a cell wins, at equal times the source earlier in the order. Unsupported gives way to what
+        another source reads at about the same time. An error displaces nothing.
         """
         old_cells, old_at, old_sources = self._cells[rows], self._read_at[rows], self._sources[rows]
         is_value = cells == Cell.VALUE
@@ -132,7 +132,9 @@ class Columns:
             apart = np.abs(self._values[rows] - values) > self._bounds
             self.disagreements += (near & is_value & apart).sum(axis=0)
         newer = (old_at < read_at) | ((old_at == read_at) & (old_sources >= source))
+        blind = (old_cells == Cell.UNSUPPORTED) & (old_sources != source) & (old_at - read_at <= self._fresh)
         wins = newer & (is_value | (cells == Cell.LOST) | ((cells == Cell.UNSUPPORTED) & ~near))
+        wins |= is_value & blind
         at, columns = np.nonzero(wins)
         where = (rows[at], columns)
         self._values[where] = values[at, columns]
@@ -159,6 +161,8 @@ class Columns:
 
     def smoothed(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
         """As `column`, smoothed by the half-life. Raises ValueError for a reading that is not."""
+        if name not in SMOOTHED:
+            raise ValueError(f"{name} is not smoothed")
         return self._look(self._smooth, SMOOTHED.index(name), COLUMN[name], rows, now)
 
     def _look(self, values: Floats, column: int, state: int, rows: Rows, now: float) -> tuple[Floats, Codes]:
