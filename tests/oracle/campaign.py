@@ -161,7 +161,7 @@ class Campaign(Generic[Input, Ours, Theirs]):
     def _finding(self, index: int, made: Input, difference: Difference) -> Finding:
         def fails(candidate: Input) -> bool:
             found = self.difference_of(candidate)
-            return found is not None and found.kind == difference.kind
+            return found is not None and found.alike(difference)
 
         small = shrunk(made, self._subject.smaller, fails, _SHRINK_S)
         found = self.difference_of(small) or difference

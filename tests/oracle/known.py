@@ -24,6 +24,11 @@ CLASS_SELECTOR_PANIC = KnownBug(
     "a class selector without CEL is dereferenced unchecked, where a request's is refused with an error; API "
     "validation keeps such classes out",
 )
+STEP_PANIC = KnownBug(
+    "step-division-panics",
+    "a range step past int64 reads as zero and the request is divided by it unguarded; API validation keeps such "
+    "steps out",
+)
 
 
 def known_selector_fault(theirs: SelectorVerdict) -> KnownBug | None:
@@ -34,10 +39,14 @@ def known_selector_fault(theirs: SelectorVerdict) -> KnownBug | None:
 
 def known_allocator_fault(case: Case, theirs: AllocateAnswer) -> KnownBug | None:
     """Recognise an answer that is a known fault."""
-    panics = theirs.outcome == "panic" and "nil pointer dereference" in (theirs.error or "")
+    if theirs.outcome != "panic":
+        return None
+    text = theirs.error or ""
+    if "integer divide by zero" in text:
+        return STEP_PANIC
     without_cel = any(
         "cel" not in selector
         for entry in case["classes"]
-        for selector in entry["spec"].get("selectors") or ()
+        for selector in (entry.get("spec") or {}).get("selectors") or ()
     )
-    return CLASS_SELECTOR_PANIC if panics and without_cel else None
+    return CLASS_SELECTOR_PANIC if without_cel and "nil pointer dereference" in text else None

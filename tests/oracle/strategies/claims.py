@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.oracle.strategies.devices import Object, toleration
 from tests.oracle.strategies.draw import Mood, chance, pick, some, weighted
 from tests.oracle.strategies.pools import DRIVERS
-from tests.oracle.strategies.quantities import small_quantity
+from tests.oracle.strategies.quantities import rough_quantity, small_quantity
 
 if TYPE_CHECKING:
     import random
@@ -59,6 +59,33 @@ def _device_class(name: str, expressions: list[str]) -> Object:
         "metadata": {"name": name},
         "spec": {"selectors": [{"cel": {"expression": text}} for text in expressions]},
     }
+
+
+def crowded_claims(rng: random.Random) -> list[Object]:
+    """One claim whose alternatives together come near the limit of 32 devices, or pass it."""
+    requests: list[Object] = []
+    for number in range(pick(rng, (1, 2, 3))):
+        counts = [pick(rng, (1, 2, 8, 12, 16, 20, 31, 32, 33)) for _ in range(pick(rng, (1, 2, 3)))]
+        wanted: list[Object] = [
+            {"deviceClassName": "class-any", "allocationMode": "ExactCount", "count": count}
+            for count in counts
+        ]
+        if chance(rng, 10):
+            wanted[-1] = {"deviceClassName": "class-any", "allocationMode": "All"}
+        name = f"req-{number}"
+        if len(wanted) == 1:
+            requests.append({"name": name, "exactly": wanted[0]})
+        else:
+            subs = [{"name": f"sub-{n}", **entry} for n, entry in enumerate(wanted)]
+            requests.append({"name": name, "firstAvailable": subs})
+    return [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "claim-0"},
+            "spec": {"devices": {"requests": requests}},
+        }
+    ]
 
 
 def claims(rng: random.Random, mood: Mood) -> list[Object]:
@@ -139,8 +166,8 @@ def _wanted(rng: random.Random, mood: Mood) -> Object:
 
 
 def _asked(rng: random.Random, mood: Mood) -> str:
-    if mood.odd(rng, 15):
-        return pick(rng, ("-1", "9223372036854775808", "9223372036854775807", "1n", "0.1Ki"))
+    if mood.odd(rng, 20):
+        return rough_quantity(rng)
     return small_quantity(rng)
 
 
@@ -160,6 +187,12 @@ def _derived(rng: random.Random) -> Object:
             "device.attributes[device.driver].numa % 2 == 0",
             "device.attributes[device.driver].version",
             '["a", "b"]',
+            "[1, 2]",
+            "[true]",
+            "[]",
+            "[device.attributes[device.driver].version]",
+            "[dyn(1), dyn('a')]",
+            "dyn(null)",
             "1.5",
             "noSuchVariable",
         ),
@@ -178,6 +211,7 @@ def _constraint(rng: random.Random, names: list[str], mood: Mood) -> Object:
             (70, "rack.example.com/rack"),
             (3, "example.com/derived"),
             (2, "driver-a/nope"),
+            (1, "model"),
         ],
     )
     made: Object = {"requests": _affected(rng, names)}

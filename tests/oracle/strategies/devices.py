@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle.strategies.draw import Mood, chance, pick, some, weighted
-from tests.oracle.strategies.quantities import large_quantity, small_quantity
+from tests.oracle.strategies.quantities import large_quantity, rough_quantity, small_quantity
 
 if TYPE_CHECKING:
     import random
@@ -89,7 +89,7 @@ def device(rng: random.Random, name: str, driver: str, mood: Mood, shape: Object
     if attributes:
         made["attributes"] = attributes
     if chance(rng, 92 if shape["shared"] else 15):
-        made["capacity"] = _capacity(rng, driver)
+        made["capacity"] = _capacity(rng, driver, mood)
     if shape["shared"] and chance(rng, 80):
         made["allowMultipleAllocations"] = True
     if shape["counterSets"] and chance(rng, 85):
@@ -143,15 +143,17 @@ def _value(rng: random.Random, name: str, mood: Mood, *, lists: bool) -> Object:
     return {kind: pick(rng, values)}
 
 
-def _capacity(rng: random.Random, driver: str) -> Object:
+def _capacity(rng: random.Random, driver: str, mood: Mood) -> Object:
     names = pick(rng, (["memory"], ["memory", "lanes"], ["memory", "lanes"], ["lanes"]))
     if chance(rng, 4):
         names = [f"{driver}/{names[0]}", *names[1:]]
-    return {name: _device_capacity(rng) for name in names}
+    return {name: _device_capacity(rng, mood) for name in names}
 
 
-def _device_capacity(rng: random.Random) -> Object:
+def _device_capacity(rng: random.Random, mood: Mood) -> Object:
     made: Object = {"value": large_quantity(rng)}
+    if mood.odd(rng, 8):
+        made["value"] = rough_quantity(rng)
     if chance(rng, 55):
         return made
     policy: Object = {}
@@ -166,8 +168,20 @@ def _device_capacity(rng: random.Random) -> Object:
         if chance(rng, 50):
             bounds["step"] = pick(rng, ("1", "2", "500m", "100m", "1Ki", "1Gi", "1u"))
         policy["validRange"] = bounds
+    if mood.odd(rng, 12):
+        _roughen(rng, policy)
     made["requestPolicy"] = policy
     return made
+
+
+def _roughen(rng: random.Random, policy: Object) -> None:
+    """Put an edge value somewhere into the policy; a step is never zero or less."""
+    bounds = policy.get("validRange")
+    place = pick(rng, (policy, policy if bounds is None else bounds))
+    for key in place:
+        if key in {"default", "min", "max", "step"} and chance(rng, 50):
+            text = rough_quantity(rng)
+            place[key] = text if key != "step" or not text.startswith("-") else "1u"
 
 
 def _consumes(rng: random.Random, counter_sets: list[str], mood: Mood) -> list[Object]:

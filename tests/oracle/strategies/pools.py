@@ -29,6 +29,13 @@ def slices(rng: random.Random, mood: Mood) -> list[Object]:
     return made
 
 
+def crowd(rng: random.Random) -> list[Object]:
+    """One pool with more plain devices than one claim may hold: enough that the limit alone decides."""
+    many = pick(rng, (33, 40, 64))
+    spec = {"nodeName": "node-1", "devices": [{"name": f"device-{n}"} for n in range(many)]}
+    return [_slice(rng, 0, DRIVERS[0], POOLS[0], 1, 1, spec)]
+
+
 def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object]:
     generation = pick(rng, (1, 1, 2))
     counter_sets = _counter_set_names(rng)

@@ -35,6 +35,19 @@ def large_quantity(rng: random.Random) -> str:
     return pick(rng, ("4", "5", "8", "4500m", "6", "2Ki", "2Gi", "3", "1"))
 
 
+def rough_quantity(rng: random.Random) -> str:
+    """A quantity at an edge: held as a decimal, too precise for milli, near or past int64."""
+    return pick(
+        rng,
+        (
+            "0.5Gi", "0.5Ki", "1.5", "1u", "1n", "100m", "1500u", "9223372036854775807",
+            "9223372036854775806", "9223372036854775808", "18446744073709551616", "9223372036854775807m",
+            "9223372036854775806m",
+            "-1", "9223372036854775807k", "0.1Ki", "4e3", "1e18",
+        ),
+    )  # fmt: skip
+
+
 def quantity_text(rng: random.Random) -> str:
     """A text that is mostly a quantity."""
     kind = weighted(rng, [(60, "made"), (25, "edge"), (10, "odd"), (5, "noise")])

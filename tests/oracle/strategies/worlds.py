@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.oracle.strategies.claims import claims, classes
+from tests.oracle.strategies.claims import claims, classes, crowded_claims
 from tests.oracle.strategies.devices import Object
 from tests.oracle.strategies.draw import Mood, chance, pick, some, weighted
-from tests.oracle.strategies.pools import slices
+from tests.oracle.strategies.pools import crowd, slices
 from tests.oracle.strategies.quantities import small_quantity
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ALPHA = ("listTypeAttributes", "derivedAttributes", "optionalNodeOperations", "
 def features(rng: random.Random) -> dict[str, bool]:
     """Which features are on: mostly the defaults of 1.37, sometimes fewer, sometimes alpha ones too."""
     enabled = dict.fromkeys(_ON, True) | dict.fromkeys(_ALPHA, False)
-    kind = weighted(rng, [(60, "default"), (16, "fewer"), (12, "alpha"), (9, "all"), (3, "none")])
+    kind = weighted(rng, [(58, "default"), (14, "fewer"), (12, "alpha"), (9, "all"), (3, "none"), (4, "any")])
     if kind == "fewer":
         enabled[pick(rng, _ON)] = False
         if chance(rng, 40):
@@ -40,6 +40,8 @@ def features(rng: random.Random) -> dict[str, bool]:
         enabled.update(dict.fromkeys(some(rng, _ALPHA), True))
     elif kind == "all":
         enabled.update(dict.fromkeys(_ALPHA, True))
+    elif kind == "any":
+        enabled = {name: chance(rng, 60) for name in enabled}
     elif kind == "none":
         enabled = dict.fromkeys(enabled, False)
     return enabled
@@ -49,7 +51,8 @@ def world(rng: random.Random) -> Object:
     """One allocation case."""
     enabled = features(rng)
     mood = Mood(enabled, rough=chance(rng, 40), sharing=chance(rng, 35))
-    published = slices(rng, mood)
+    crowded = chance(rng, 3)
+    published = crowd(rng) if crowded else slices(rng, mood)
     node: Object = {
         "name": "node-1",
         "labels": {"region": "region-1", "planet": "earth", "cores": pick(rng, ("8", "4", "many"))},
@@ -58,9 +61,9 @@ def world(rng: random.Random) -> Object:
         node["declaredFeatures"] = ["DRAOptionalNodeOperations"]
     return {
         "features": enabled,
-        "allocatedState": _in_use(rng, published),
+        "allocatedState": _in_use(rng, [] if crowded else published),
         "node": node,
-        "claimsInNamespaceOrder": claims(rng, mood),
+        "claimsInNamespaceOrder": crowded_claims(rng) if crowded else claims(rng, mood),
         "classes": classes(rng, mood),
         "slices": published,
     }

@@ -98,13 +98,23 @@ class AllocatorSubject:
 def _readable(case: Case) -> bool:
     """Whether a shrunk case still has what every case has."""
     try:
-        return all(
-            (entry.get("metadata") or {}).get("name")
-            for part in ("slices", "claimsInNamespaceOrder", "classes")
-            for entry in case[part]
-        ) and all(
-            entry["spec"]["driver"] and entry["spec"]["pool"]["name"] and entry["spec"]["pool"]["generation"]
-            for entry in case["slices"]
+        return (
+            all(
+                (entry.get("metadata") or {}).get("name")
+                for part in ("slices", "claimsInNamespaceOrder", "classes")
+                for entry in case[part]
+            )
+            and all(
+                entry["spec"]["driver"]
+                and entry["spec"]["pool"]["name"]
+                and entry["spec"]["pool"]["generation"]
+                for entry in case["slices"]
+            )
+            and all(
+                request["name"] and (request.get("exactly") or request.get("firstAvailable"))
+                for entry in case["claimsInNamespaceOrder"]
+                for request in entry["spec"]["devices"]["requests"]
+            )
         )
     except (KeyError, TypeError):
         return False

@@ -31,6 +31,14 @@ class Difference:
     theirs: str
     soft: bool = False
 
+    def alike(self, other: Difference) -> bool:
+        """Whether both are of one kind between the same two words, whatever the rest of the texts."""
+        return (self.kind, self.ours.split(" ", 1)[0], self.theirs.split(" ", 1)[0]) == (
+            other.kind,
+            other.ours.split(" ", 1)[0],
+            other.theirs.split(" ", 1)[0],
+        )
+
     def __str__(self) -> str:
         return f"{self.kind}: ours {self.ours}, upstream {self.theirs}"
 
