@@ -50,7 +50,7 @@ def test_no_file_holds(what: str) -> None:
         hit = pattern.search(text)
         if hit is not None:
             found.append(f"{path.relative_to(_ROOT)}:{text.count(chr(10), 0, hit.start()) + 1}: {hit[0]}")
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_no_module_outgrows_one_subject() -> None:
@@ -65,7 +65,7 @@ def test_no_module_outgrows_one_subject() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     nothing = {"utils", "util", "helpers", "helper", "common", "misc"}
     named = [str(path.relative_to(_ROOT)) for path in _tracked() if path.stem in nothing]
-    assert named == []
+    assert not named, "\n".join(named)
 
 
 def test_a_silenced_check_has_its_reason_beside_it() -> None:
@@ -81,7 +81,7 @@ def test_a_silenced_check_has_its_reason_beside_it() -> None:
             if hit is not None and not explained and not re.search(r"\w{3}", hit["rest"]):
                 bare.append(f"{path.relative_to(_ROOT)}: {line.strip()}")
             above = line
-    assert bare == []
+    assert not bare, "\n".join(bare)
 
 
 def test_a_skipped_test_has_its_reason_beside_it() -> None:
@@ -92,4 +92,4 @@ def test_a_skipped_test_has_its_reason_beside_it() -> None:
         if path.suffix == ".py"
         for hit in mark.finditer(path.read_text())
     ]
-    assert bare == []
+    assert not bare, "\n".join(bare)
