@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from extender.api.quantity import Quantity
 from extender.selectors.cost import FAILED, Price
 from extender.selectors.declarations import Function, Implementation, Overload
 from extender.selectors.errors import CelError
@@ -144,6 +145,41 @@ def call2(left_arg: Eval, right_arg: Eval, run: Callable[[Any, Any], Any], price
             failed(frame, first, second)
             raise
         frame.left = left = frame.left - (price if type(price) is int else price((first, second), result))  # type: ignore[operator]  # type() narrows for speed
+        if left < 0:
+            exceeded(frame, units=False)
+        return result
+
+    return evaluate
+
+
+def call_fixed(left_arg: Eval, right: Any, right_cost: int, run: Callable[[Any, Any], Any], cost: int) -> Eval:
+    """A call of two arguments at a constant price whose second is known, but still has to be paid for."""
+    total = right_cost + cost
+
+    def evaluate(frame: Frame) -> Any:
+        try:
+            result = run(left_arg(frame), right)
+        except CelError:
+            charge(frame, total)
+            raise
+        frame.left = left = frame.left - total
+        if left < 0:
+            exceeded(frame, units=False)
+        return result
+
+    return evaluate
+
+
+def call_quantity(left_arg: Eval, right: Quantity, cost: int, wanted: int) -> Eval:
+    """isGreaterThan (wanted 1) or isLessThan (-1) with a known quantity whose price is in the cost."""
+
+    def evaluate(frame: Frame) -> Any:
+        try:
+            result = left_arg(frame).cmp(right) == wanted
+        except CelError:
+            charge(frame, cost)
+            raise
+        frame.left = left = frame.left - cost
         if left < 0:
             exceeded(frame, units=False)
         return result

@@ -136,6 +136,11 @@ def _output(_args: Sequence[Any], result: Any) -> int:
     return size_of(result) + 1 + LIST
 
 
+def _range(args: Sequence[Any], result: Any) -> int:
+    """By the length asked for: a range that is too long to be paid for is not made."""
+    return (args[0] if type(result) is list else 1) + 1 + LIST
+
+
 def _flatten(args: Sequence[Any], _result: Any) -> int:
     depth = 1.0
     if len(args) == 2:
@@ -169,7 +174,7 @@ _BY_OVERLOAD_FIRST: Final[dict[str, Price]] = {
     "list_slice": _output,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    "lists_range": _output,
+    "lists_range": _range,
     "list_reverse": _output,
     "list_distinct": _self_compare(0),
     "list_sets_contains_list": _sets(1),

@@ -22,7 +22,7 @@ class Environment:
         False for NewExpressions (kube-apiserver on create): libraries of the version before, gates respected.
     list_attributes: gate DRAListTypeAttributes. consumable_capacity: gate DRAConsumableCapacity.
     derived: the expression makes a derived attribute (gate DRADerivedAttributes) and may yield any scalar.
-    cost_limit: where evaluation stops.
+    cost_limit: where evaluation stops; at most the default, which libraries rely on.
     """
 
     version: tuple[int, int] = (1, 37)

@@ -12,16 +12,20 @@ from extender.selectors.device import Prepared
 from extender.selectors.errors import CostExceeded
 
 
+NO_VARIABLES: Final[list[Any]] = []
+"""Shared by frames without variables; never written to."""
+
+
 class Frame:
     """State of one evaluation. `left` is the cost that may still be used."""
 
     __slots__ = ("device", "left", "limit", "variables")
 
-    def __init__(self, device: Prepared, limit: int, variables: int) -> None:
+    def __init__(self, device: Prepared, limit: int, variables: list[Any]) -> None:
         self.device = device
         self.limit = limit
         self.left = limit
-        self.variables: list[Any] = [None] * variables
+        self.variables = variables
 
 
 Eval = Callable[[Frame], Any]

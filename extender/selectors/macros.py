@@ -38,7 +38,6 @@ class Macros:
             ("all", 2): _all,
             ("exists", 2): _exists,
             ("exists_one", 2): _exists_one,
-            ("existsOne", 2): _exists_one,
             ("map", 2): _map,
             ("map", 3): _map,
             ("filter", 2): _filter,

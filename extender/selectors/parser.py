@@ -81,10 +81,16 @@ class _Parser:
             f"Syntax error: mismatched input '{self._token.text}' expecting {expecting}",
         )
 
-    def _expect(self, kind: str) -> Token:
-        if self._token.kind != kind:
-            self._unexpected(f"'{kind}'")
-        return self._next()
+    def _expect(self, kind: str, *, alone: bool = True) -> Token:
+        """Take a token; `alone`: nothing else could stand here, so upstream says that it is missing."""
+        if self._token.kind == kind:
+            return self._next()
+        if not alone:
+            self._unexpected(f"{{'{kind}', ','}}")
+        token = self._token
+        if token.kind != "end" and self._tokens[self._at + 1].kind == kind:
+            self._fail(token.offset, f"Syntax error: extraneous input '{token.text}' expecting '{kind}'")
+        self._fail(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
 
     def _enter(self, rule: str, count: int = 1) -> None:
         self._depths[rule] += count
@@ -224,7 +230,8 @@ class _Parser:
             return self._next()
         if token.kind in {"bool", "null"}:
             self._fail(token.offset, f"Syntax error: mismatched input '{token.text}' expecting IDENTIFIER")
-        self._fail(token.offset, f"Syntax error: no viable alternative at input '{after}{token.text}'")
+        text = "" if token.kind == "end" else token.text
+        self._fail(token.offset, f"Syntax error: no viable alternative at input '{after}{text}'")
 
     def _field_name(self, token: Token) -> str:
         if token.kind != "escaped":
@@ -236,6 +243,8 @@ class _Parser:
     def _arguments(self) -> list[Node]:
         args: list[Node] = []
         if self._token.kind != ")":
+            if self._token.kind in {"end", ","}:
+                self._unexpected("{" + _STARTS.replace("'.'", "')', '.'") + "}")
             args.append(self._expr())
             while self._token.kind == ",":
                 self._next()
@@ -336,7 +345,7 @@ class _Parser:
         else:
             if self._token.kind == "," and not elements:
                 self._next()
-        self._expect("]")
+        self._expect("]", alone=False)
         return ListNode(offset, elements, frozenset(optionals))
 
     def _map(self, offset: int) -> Node:
@@ -351,7 +360,7 @@ class _Parser:
         else:
             if self._token.kind == "," and not entries:
                 self._next()
-        self._expect("}")
+        self._expect("}", alone=False)
         return MapNode(offset, entries)
 
     def _literal(self) -> Node:

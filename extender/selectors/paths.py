@@ -6,11 +6,23 @@ optional steps; the tests of has(); the quick ways into a device.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from extender.selectors.cost import equality, tenth
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, exceeded
-from extender.selectors.values import MISSING, NONE, MapValue, Optional, UInt, go_type, show, type_name
+from extender.selectors.values import (
+    MISSING,
+    NONE,
+    MapValue,
+    Optional,
+    UInt,
+    equal,
+    go_type,
+    show,
+    size_of,
+    type_name,
+)
 
 _QUALIFIERS: Final = frozenset({str, int, UInt, bool, float})
 
@@ -273,6 +285,60 @@ def _attribute(domain: str, id_: str, cost: int) -> Eval:
             raise CelError(missing) from None
 
     return run
+
+
+def device_text_equals(keys: tuple[str, ...], text: str, *, negated: bool) -> Eval | None:
+    """`device.driver == text` and `device.attributes[domain].id == text` in one step; None for other paths."""
+    length = len(text)
+    prices = tuple(tenth(min(n, length)) for n in range(length + 1))
+    if keys == ("driver",):
+
+        def driver_equals(frame: Frame) -> bool:
+            value = frame.device.driver
+            size = len(value)
+            frame.left = left = frame.left - 2 - prices[size if size < length else length]
+            if left < 0:
+                _split(frame, prices[min(len(value), length)])
+            return (value == text) is not negated
+
+        return driver_equals
+    if len(keys) != 3 or keys[0] != "attributes":
+        return None
+    domain, id_ = keys[1:]
+    missing = f"no such key: {id_}"
+    unit = tenth(min(1, length))
+
+    def attribute_equals(frame: Frame) -> bool:
+        try:
+            value = frame.device.attributes[domain][id_]
+        except KeyError:
+            frame.left -= 4 + unit
+            if frame.left < 0:
+                _split(frame, unit)
+            raise CelError(missing) from None
+        if type(value) is str:
+            size = len(value)
+            frame.left = left = frame.left - 4 - prices[size if size < length else length]
+            if left < 0:
+                _split(frame, prices[min(size, length)])
+            return (value == text) is not negated
+        price = tenth(min(size_of(value), length)) if negated else equality(value, text)
+        frame.left -= 4 + price
+        if frame.left < 0:
+            _split(frame, price)
+        try:
+            return equal(value, text) is not negated
+        except CelError:
+            if negated:
+                return True
+            raise
+
+    return attribute_equals
+
+
+def _split(frame: Frame, price: int) -> NoReturn:
+    """A path and a comparison were charged together: tell which of them passed the limit."""
+    exceeded(frame, units=frame.left + price < 0)
 
 
 def _capacity(domain: str, id_: str, cost: int) -> Eval:

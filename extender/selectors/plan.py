@@ -10,18 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from extender.model.device import DeviceFacts
 from extender.selectors import loops
 from extender.selectors.ast import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
-from extender.selectors.calls import call0, call1, call2, call_many, implementation
+from extender.selectors.calls import call0, call1, call2, call_fixed, call_many, call_quantity, implementation
 from extender.selectors.cost import LIST, MAP, Aborted, equality, price, tenth
 from extender.selectors.declarations import Functions
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
-from extender.selectors.errors import CelError, CostExceeded
-from extender.selectors.frame import Eval, Frame, charge, exceeded
-from extender.selectors.library import functions, regex
+from extender.selectors.errors import CelError
+from extender.selectors.frame import NO_VARIABLES, Eval, Frame, charge, exceeded
+from extender.selectors.library import functions, quantity, regex
 from extender.selectors.library.conversions import CONVERSIONS
-from extender.selectors.paths import Choice, Path, Step
+from extender.selectors.paths import Choice, Path, Step, device_text_equals
 from extender.selectors.values import (
     MapValue,
     Optional,
@@ -46,10 +47,11 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A closure that charges for itself. `fixed`: it depends on nothing."""
+    """A closure that charges for itself. `fixed`: it depends on nothing; the value and its price if
+    it has one, or True when it always fails."""
 
     run: Eval
-    fixed: bool = False
+    fixed: tuple[Any, int] | bool = False
 
 
 Plan = Const | Computed | Path | Choice
@@ -179,7 +181,7 @@ class _Planner:
         if node.function in _FIXED and all(
             isinstance(p, Const) or (isinstance(p, Computed) and p.fixed) for p in plans
         ):
-            return Computed(_fixed(closure), fixed=True)
+            return _fixed(closure)
         return Computed(closure)
 
     @staticmethod
@@ -191,6 +193,12 @@ class _Planner:
             return call_many(args, run, cost)
         if len(args) == 1:
             return call1(args[0], run, cost)
+        right = plans[1]
+        if isinstance(right, Computed) and isinstance(right.fixed, tuple) and isinstance(cost, int):
+            if run in {quantity.greater, quantity.less}:
+                wanted = 1 if run is quantity.greater else -1
+                return call_quantity(args[0], right.fixed[0], right.fixed[1] + cost, wanted)
+            return call_fixed(args[0], *right.fixed, run, cost)
         return call2(args[0], args[1], run, cost)
 
     def _logical(self, node: Call, _plans: list[Plan]) -> Plan:
@@ -204,6 +212,8 @@ class _Planner:
             else:
                 terms.append(self.eval(current))
         stops = node.function == "_||_"
+        if len(terms) == 3:
+            return Computed(_two_terms(_two_terms(terms[0], terms[1], stops=stops), terms[2], stops=stops))
         if len(terms) == 2:
             return Computed(_two_terms(terms[0], terms[1], stops=stops))
         return Computed(_terms(tuple(terms), stops=stops))
@@ -215,6 +225,10 @@ class _Planner:
         negated = node.function == "_!=_"
         right = plans[1]
         if isinstance(right, Const) and type(right.value) is str:
+            keys = plans[0].constant_keys() if isinstance(plans[0], Path) else None
+            quick = None if keys is None else device_text_equals(keys, right.value, negated=negated)
+            if quick is not None:
+                return Computed(quick)
             return Computed(_equal_text(evaluator(plans[0]), right.value, negated=negated))
         if negated:
             return Computed(call2(evaluator(plans[0]), evaluator(right), _unequal, price("_!=_", "not_equals")))
@@ -439,21 +453,23 @@ def _terms(terms: tuple[Eval, ...], *, stops: bool) -> Eval:
     return run
 
 
-def _fixed(closure: Eval) -> Eval:
+def _fixed(closure: Eval) -> Computed:
     """Carry a call of constants out now; later only its price and its outcome are repeated."""
-    from extender.model.device import DeviceFacts  # noqa: PLC0415 - a scratch frame needs some device
-
-    frame = Frame(Prepared(DeviceFacts(driver="")), 1 << 62, 0)
-    failure: str | None = None
-    value: Any = None
+    frame = _scratch()
     try:
         value = closure(frame)
     except CelError as error:
-        failure = str(error)
-    except CostExceeded:  # pragma: no cover - no price comes near
-        return closure
+        return Computed(_repeat(None, str(error), frame.limit - frame.left), fixed=True)
     cost = frame.limit - frame.left
+    return Computed(_repeat(value, None, cost), fixed=(value, cost))
 
+
+def _scratch() -> Frame:
+    """A frame for what needs no device."""
+    return Frame(Prepared(DeviceFacts(driver="")), 1 << 62, NO_VARIABLES)
+
+
+def _repeat(value: Any, failure: str | None, cost: int) -> Eval:
     def run(frame: Frame) -> Any:
         frame.left = left = frame.left - cost
         if left < 0:
@@ -501,10 +517,8 @@ def _membership(item: Plan, values: list[Any]) -> Plan | None:
 
 def _aggregate(run: Eval, plans: list[Plan], cost: int) -> Plan:
     if all(isinstance(p, Const) for p in plans):
-        from extender.model.device import DeviceFacts  # noqa: PLC0415 - a scratch frame needs some device
-
         try:
-            return Const(run(Frame(Prepared(DeviceFacts(driver="")), 1 << 62, 0)))
+            return Const(run(_scratch()))
         except CelError as error:
             text = str(error)
 

@@ -20,14 +20,14 @@ from extender.selectors.cost import Aborted
 from extender.selectors.device import Prepared, prepare
 from extender.selectors.environment import Environment
 from extender.selectors.errors import CelError, CompileError, CostExceeded, Issue, Rejected, Source
-from extender.selectors.frame import Eval, Frame
+from extender.selectors.frame import NO_VARIABLES, Eval, Frame
 from extender.selectors.parser import parse
 from extender.selectors.plan import ProgramError, build
 from extender.selectors.reads import Reads, find_reads
 from extender.selectors.semver import Semver
 from extender.selectors.types import Type
 from extender.selectors.validators import validate
-from extender.selectors.values import Duration, MapValue, Optional, Timestamp, TypeValue, UInt, type_name
+from extender.selectors.values import MapValue, Optional, TypeValue, UInt, type_name
 
 _DEEP: Final = 30_000
 """Python frames that compiling and evaluating may nest: depth limits of the language keep far below."""
@@ -60,7 +60,20 @@ class Program:
     root: the checked tree.
     """
 
-    __slots__ = ("_deep", "_limit", "_lists", "_run", "_slots", "_verdicts", "environment", "reads", "result", "root", "text")
+    __slots__ = (
+        "_deep",
+        "_limit",
+        "_lists",
+        "_no",
+        "_run",
+        "_slots",
+        "_yes",
+        "environment",
+        "reads",
+        "result",
+        "root",
+        "text",
+    )
 
     def __init__(self, text: str, environment: Environment, root: Node, run: Eval, slots: int) -> None:
         self.text = text
@@ -73,7 +86,8 @@ class Program:
         self._limit = environment.cost_limit
         self._lists = environment.list_values
         self._deep = _depth(root) > _SHALLOW
-        self._verdicts: dict[tuple[bool, int], Verdict] = {}
+        self._yes: dict[int, Verdict] = {}
+        self._no: dict[int, Verdict] = {}
 
     def evaluate(self, device: DeviceFacts | Prepared) -> Verdict:
         """Evaluate against a device; a `Prepared` one is quicker. Never raises."""
@@ -82,7 +96,8 @@ class Program:
         fault = device.fault if self._lists else device.list_fault
         if fault is not None:
             return Verdict(None, fault, 0)
-        frame = Frame(device, self._limit, self._slots)
+        slots = self._slots
+        frame = Frame(device, self._limit, [None] * slots if slots else NO_VARIABLES)
         try:
             value = _deeply(self._run, frame) if self._deep else self._run(frame)
         except CelError as error:
@@ -94,12 +109,14 @@ class Program:
         except Exception as error:  # noqa: BLE001 - upstream turns panics into this error as well
             return Verdict(None, f"internal error: {error}", self._limit - frame.left)
         cost = self._limit - frame.left
+        if type(value) is Optional and value.present:
+            value = value.value
         if type(value) is not bool:
             return Verdict(None, _not_bool(value), cost)
-        key = (value, cost)
-        verdict = self._verdicts.get(key)
+        known = self._yes if value else self._no
+        verdict = known.get(cost)
         if verdict is None:
-            verdict = self._verdicts[key] = Verdict(value, None, cost)
+            verdict = known[cost] = Verdict(value, None, cost)
         return verdict
 
     def evaluate_value(self, device: DeviceFacts | Prepared) -> Value:
@@ -108,7 +125,7 @@ class Program:
         fault = prepared.fault if self._lists else prepared.list_fault
         if fault is not None:
             return Value(None, fault, 0)
-        frame = Frame(prepared, self._limit, self._slots)
+        frame = Frame(prepared, self._limit, [None] * self._slots)
         try:
             value = _deeply(self._run, frame)
         except CostExceeded as error:
@@ -196,16 +213,21 @@ def _not_bool(value: Any) -> str:
     """The text of a result that is no bool, by the value's own conversion upstream."""
     name = type_name(value)
     kind = type(value)
-    if kind in {int, UInt, float}:
+    if kind in {int, UInt}:
         reason = f"unsupported type conversion from '{name}' to bool"
     elif kind is str:
         reason = "unsupported native conversion from string to 'bool'"
     elif kind in {list, MapValue}:
         reason = f"type conversion error from {name} to 'bool'"
-    elif kind in {Timestamp, Duration, TypeValue, Optional, Semver}:
-        reason = f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'"
+    elif kind in {float, bytes}:
+        reason = f"type conversion error from {name.capitalize()} to 'bool'"
+    elif kind is TypeValue:
+        reason = "type conversion not supported for 'type'"
+    elif kind is Optional:
+        reason = "optional.none() dereference"
     else:
-        reason = f"type conversion error from '{name}' to 'bool'"
+        short = name.rpartition(".")[2].removeprefix("Named")
+        reason = f"type conversion error from '{short}' to 'bool'"
     return f"CEL result of type {name} could not be converted to bool: {reason}"
 
 

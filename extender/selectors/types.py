@@ -127,13 +127,11 @@ Mapping = dict[Type, Type]
 
 def substitute(mapping: Mapping, t: Type, *, to_dyn: bool) -> Type:
     """Replace type parameters by what they stand for; leftover ones by dyn if asked."""
-    while True:
+    while t.kind == "param":  # looked up by kind first: hashing a deep type costs its depth
         found = mapping.get(t)
         if found is None:
-            break
+            return DYN if to_dyn else t
         t = found
-    if t.kind == "param":
-        return DYN if to_dyn else t
     if not t.params:
         return t
     return Type(t.kind, t.name, tuple(substitute(mapping, p, to_dyn=to_dyn) for p in t.params))

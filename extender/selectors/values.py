@@ -367,7 +367,7 @@ def show(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, float):
-        return go_float(value)
+        return go_float(value, 21)
     if isinstance(value, (str, int)):
         return str(value)
     if isinstance(value, list):
@@ -375,12 +375,8 @@ def show(value: Any) -> str:
     return type_name(value)
 
 
-_EXPONENT_FROM: Final = 21
-"""Go prints %g with the shortest digits in exponent form from this power of ten on."""
-
-
-def go_float(value: float) -> str:
-    """A double as Go's strconv prints it with %g and the shortest digits."""
+def go_float(value: float, exponent_from: int = 6) -> str:
+    """A double with Go's %g and the shortest digits; %v writes exponents only from 10**21 on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -397,7 +393,7 @@ def go_float(value: float) -> str:
     digits = digits.rstrip("0") or "0"
     if digits == "0":
         return sign + "0"
-    if not -4 <= point - 1 < _EXPONENT_FROM:
+    if not -4 <= point - 1 < exponent_from:
         power = point - 1
         tail = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{tail}e{'-' if power < 0 else '+'}{abs(power):02d}"

@@ -56,12 +56,14 @@ def _compare(left: Any, right: Any) -> int:
     return int(left.cmp(right))
 
 
-def _greater(left: Any, right: Any) -> bool:
-    return bool(left.cmp(right) == 1)
+def greater(left: Any, right: Any) -> bool:
+    """`left.isGreaterThan(right)`."""
+    return left.cmp(right) > 0  # type: ignore[no-any-return]  # overloads are typed by the checker
 
 
-def _less(left: Any, right: Any) -> bool:
-    return bool(left.cmp(right) == -1)
+def less(left: Any, right: Any) -> bool:
+    """`left.isLessThan(right)`."""
+    return left.cmp(right) < 0  # type: ignore[no-any-return]  # overloads are typed by the checker
 
 
 def _sign(value: Any) -> int:
@@ -82,8 +84,8 @@ FUNCTIONS: Final = (
     Function("quantity", (Overload("string_to_quantity", (STRING,), QUANTITY, run=parse),)),
     Function("isQuantity", (Overload("is_quantity_string", (STRING,), BOOL, run=_is_quantity),)),
     Function("sign", (Overload("quantity_sign", (QUANTITY,), INT, run=_sign),)),
-    Function("isGreaterThan", (Overload("quantity_is_greater_than", _PAIR, BOOL, member=True, run=_greater),)),
-    Function("isLessThan", (Overload("quantity_is_less_than", _PAIR, BOOL, member=True, run=_less),)),
+    Function("isGreaterThan", (Overload("quantity_is_greater_than", _PAIR, BOOL, member=True, run=greater),)),
+    Function("isLessThan", (Overload("quantity_is_less_than", _PAIR, BOOL, member=True, run=less),)),
     Function("compareTo", (Overload("quantity_compare_to", _PAIR, INT, member=True, run=_compare),)),
     Function(
         "asApproximateFloat",

@@ -5,6 +5,7 @@ Owns RE2 through google-re2 and the translation of its error texts into Go's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from extender.selectors.errors import CelError
 from extender.selectors.types import INT, STRING, list_of
 
 _MAX_MEMORY: Final = 8 << 20
+_ANY_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.DOTALL)
+"""RE2 in C++ knows \\C, Go's does not. (Behind \\Q it would be plain text: not looked at.)"""
 _GO_TEXTS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -37,6 +40,8 @@ class PatternError(ValueError):
 
 def compile_pattern(pattern: str) -> Any:
     """Compile a pattern; raise PatternError."""
+    if _ANY_BYTE.match(pattern):
+        raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY

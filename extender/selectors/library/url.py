@@ -36,6 +36,8 @@ class UrlValue:
         rest, hash_, _fragment = text.partition("#")
         _ = hash_
         self.scheme, rest = _scheme(rest)
+        if self.scheme and not rest.startswith("/"):
+            rest = ""  # opaque, as in mailto:
         rest, _mark, self.query = rest.partition("?")
         self.host = ""
         if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
@@ -106,10 +108,6 @@ def read(text: str) -> UrlValue:
     value = UrlValue(text)
     if not value.scheme and not text.startswith("/") and text != "*":
         raise UrlError("invalid URI for request")
-    if value.scheme:
-        rest = text.partition(":")[2]
-        if not rest.startswith("/"):
-            raise UrlError("invalid URI for request")
     return value
 
 
