@@ -316,3 +316,5 @@ def test_a_value_is_never_replaced_by_an_older_one(
             at = float(store.columns._read_at[row, column])
             assert at >= newest
             newest = at
+        else:
+            newest = -np.inf

@@ -1,0 +1,85 @@
+"""Scrapes of exporters over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import numpy as np
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from extender.inventory.telemetry_columns import Freshness
+from extender.telemetry.scrape import DcgmScraper
+from extender.telemetry.settings import DcgmSettings
+from tests.telemetry.conftest import KeepingIntake, make_intake, serving
+from tests.telemetry.expositions import DEFAULT, GPU, exposition, row
+
+
+class Exporter:
+    """A dcgm-exporter that answers what it is told."""
+
+    def __init__(self) -> None:
+        self.text = exposition({row(): DEFAULT})
+        self.status = 200
+        self.delay_s = 0.0
+
+    async def metrics(self, _: Request) -> Response:
+        await asyncio.sleep(self.delay_s)
+        return PlainTextResponse(self.text, self.status)
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/metrics", self.metrics)])
+
+
+def temperature(intake: KeepingIntake, now: float) -> tuple[float, Freshness]:
+    node = intake.store.node("n1")
+    row_of = node.rows.get(GPU, -1) if node else -1
+    values, states = intake.store.columns.column("temperature", np.array([row_of], dtype=np.int32), now)
+    return float(values[0]), Freshness(int(states[0]))
+
+
+def failures(intake: KeepingIntake, why: str) -> float:
+    return float(intake.metrics.failed.labels("dcgm", why)._value.get())
+
+
+async def test_a_scrape_is_as_old_as_the_exporters_interval() -> None:
+    exporter, intake = Exporter(), make_intake()
+    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False) as client:
+        settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, collect_s=30)
+        await DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0).scrape_all()
+    assert temperature(intake, 115.0) == (42.0, Freshness.FRESH)
+    assert temperature(intake, 116.0)[1] is Freshness.STALE
+
+
+async def test_a_failed_scrape_is_counted_and_brings_nothing() -> None:
+    exporter, intake = Exporter(), make_intake()
+    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False) as client:
+        targets = {"n1": f"http://127.0.0.1:{port}/metrics", "n2": "http://127.0.0.1:1/metrics"}
+        settings = DcgmSettings(targets=targets, timeout_s=0.3, most_bytes=20_000)
+        scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0)
+        exporter.status = 500
+        await scraper.scrape_all()
+        exporter.status, exporter.text = 200, "DCGM_FI_DEV_GPU_TEMP{ 1\n"
+        await scraper.scrape_all()
+        exporter.text = "#" * 30_000
+        await scraper.scrape_all()
+        exporter.text, exporter.delay_s = "", 1.0
+        await scraper.scrape_all()
+    assert [failures(intake, why) for why in ("500", "malformed", "too long", "timeout")] == [1, 1, 1, 1]
+    assert failures(intake, "unreachable") == 4
+    assert len(intake.store) == 0
+
+
+async def test_an_exporter_that_repeats_itself_goes_stale() -> None:
+    exporter, intake, now = Exporter(), make_intake(), 0.0
+    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False) as client:
+        settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, frozen_after_s=120)
+        scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: now)
+        for _ in range(20):
+            await scraper.scrape_all()
+            now += 15.0
+    assert temperature(intake, now)[1] is Freshness.STALE
+    assert failures(intake, "frozen") > 0
