@@ -37,6 +37,7 @@ MAX_LINE = 64 * 1024 * 1024
 
 _CONNECT_SECONDS = 10.0
 _REQUEST_SECONDS = 30.0
+_TLS_FAREWELL_SECONDS = 0.1
 _TEXT_LIMIT = 512
 
 _decode_status = msgspec.json.Decoder(StatusObject).decode
@@ -69,6 +70,9 @@ class ApiClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._rest.close()
+        if self._host.startswith("https"):
+            # Requests that were cancelled have left TLS connections which end in the loop's own time.
+            await asyncio.sleep(_TLS_FAREWELL_SECONDS)
 
     async def get(
         self,
@@ -241,11 +245,16 @@ class ApiClient:
             yield response
             whole = response.content.at_eof()
         finally:
-            # A half-read body can't be reused: give such a connection up.
+            # A half-read body can't be reused: give such a connection up, at once (a TLS farewell to a server
+            # that may be gone would outlive us).
+            connection = response.connection
+            transport = connection.transport if connection is not None else None
             if whole:
                 response.release()
             else:
                 response.close()
+                if transport is not None:
+                    transport.abort()
 
 
 class _transport_errors:  # noqa: N801 - used like a keyword: `with _transport_errors(...)`
@@ -284,3 +293,11 @@ def failure(what: str, status: int, body: bytes, retry_after: str | None = None)
     wait = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
     kinds: dict[int, type[KubeError]] = {404: NotFound, 409: Conflict, 410: Gone}
     return kinds.get(status, KubeError)(text, status, reason=said.reason, retry_after=wait)
+
+
+def is_another_object(error: KubeError) -> bool:
+    """Whether a patch that carried metadata.uid met no such object, or a newer one of the same name.
+
+    The API server tells the latter as 422 ("metadata.uid: field is immutable"), where it has no other fault.
+    """
+    return error.status in {404, 409} or (error.status == 422 and "metadata.uid" in str(error))

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import msgspec
 
 from extender.api.watch import PartialObject
-from extender.kube.client import MERGE_PATCH, ApiClient
+from extender.kube.client import MERGE_PATCH, ApiClient, is_another_object
 from extender.kube.undecodable import DECODE_ERRORS
-from extender.model.errors import Conflict, KubeError, NotFound
+from extender.model.errors import KubeError
 
 LEADER_LABEL = "berth.scheduler/leader"
 
@@ -78,5 +78,7 @@ class LeaderLabel:
             metadata["uid"] = uid  # a precondition: not a new pod of the same name
         try:
             await self._client.patch(f"{self._path}/{name}", {"metadata": metadata}, MERGE_PATCH)
-        except (NotFound, Conflict):
-            return  # that pod is gone, and its label with it
+        except KubeError as error:
+            if not is_another_object(error):
+                raise
+            # That pod is gone, and its label with it.

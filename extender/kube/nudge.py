@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import structlog
 
-from extender.kube.client import MERGE_PATCH, ApiClient
+from extender.kube.client import MERGE_PATCH, ApiClient, is_another_object
 from extender.kube.pace import Pace, TokenBucket, micro_time
-from extender.model.errors import Conflict, KubeError, NotFound
+from extender.model.errors import KubeError
 
 NUDGE_ANNOTATION = "berth.scheduler/nudge"
+
+# Failures that may pass; a nudge refused for another reason is given up.
+_PASSING = frozenset({0, 429, 500, 502, 503, 504})
 
 
 @dataclass(slots=True)
@@ -72,10 +75,11 @@ class Nudger:
     async def flush(self) -> int:
         """Send as many as the rate allows now; returns how many patches were made."""
         made = 0
-        while self._waiting and self._bucket.take(self._pace.clock()):
-            uid = next(iter(self._waiting))
-            namespace, name = self._waiting.pop(uid)
-            made += await self._send(namespace, name, uid)
+        for uid, (namespace, name) in list(self._waiting.items()):
+            if not self._bucket.take(self._pace.clock()):
+                break
+            if self._waiting.pop(uid, None) is not None:
+                made += await self._send(namespace, name, uid)
         return made
 
     async def _send(self, namespace: str, name: str, uid: str) -> bool:
@@ -84,13 +88,14 @@ class Nudger:
             await self._client.patch(
                 f"/api/v1/namespaces/{namespace}/pods/{name}", {"metadata": metadata}, MERGE_PATCH
             )
-        except (NotFound, Conflict):
-            self.stats.vanished += 1  # gone, or another pod of that name: nothing to wake
-            return False
         except KubeError as error:
+            if is_another_object(error):
+                self.stats.vanished += 1  # gone, or another pod of that name: nothing to wake
+                return False
             self.stats.failed += 1
             self._log.warning("nudge failed", namespace=namespace, pod=name, error=str(error))
-            self.add(namespace, name, uid)
+            if error.status in _PASSING:
+                self.add(namespace, name, uid)
             return False
         self.stats.sent += 1
         return True

@@ -32,9 +32,9 @@ from extender.verbs.ports import ObjectSink
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark that ends a streamed list (KEP-3157)."""
 
-# Failures after which the watch may go on from the version it had: the server was away or busy, not of
-# another opinion. Everything else means a new list.
-_RESUMABLE = frozenset({0, 429, 500, 502, 503})
+# Failures after which the watch may go on from the version it had: the server was away, busy, or (just
+# started) did not know our rights yet. Everything else means a new list.
+_RESUMABLE = frozenset({0, 401, 403, 429, 500, 502, 503})
 
 T = TypeVar("T", bound=KubernetesObject)
 

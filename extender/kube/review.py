@@ -25,6 +25,11 @@ _TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _WITHIN = 5.0
 
+PATH_PREFIX = "/berth.scheduler"
+"""Put before a path when the API server is asked about it: its default ClusterRole system:discovery lets
+everybody who is authenticated "get" /api/* (meant for its own discovery), so a right to our /api/v1/fleet
+under its own name would be everybody's."""
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -141,7 +146,7 @@ class Reviewer:
         return identity
 
     async def allowed(self, identity: Identity, verb: str, path: str) -> bool:
-        """Whether `identity` may do `verb` on the non-resource URL `path`.
+        """Whether `identity` may do `verb` on the non-resource URL `PATH_PREFIX + path`.
 
         Raises:
             KubeError: the API server could not be asked; nothing is remembered then.
@@ -166,7 +171,7 @@ class Reviewer:
                 "uid": identity.uid,
                 "groups": list(identity.groups),
                 "extra": extra,
-                "nonResourceAttributes": {"path": path, "verb": verb},
+                "nonResourceAttributes": {"path": PATH_PREFIX + path, "verb": verb},
             },
         }
         answer = await self._ask(_ACCESS_REVIEWS, body, _AccessReview)

@@ -161,7 +161,8 @@ def test_a_reader_of_the_api_needs_the_readers_role(deploy_cluster: ControlPlane
     role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "berth-reader"}
 
     def may(path: str) -> bool:
-        spec = {"user": "jo", "nonResourceAttributes": {"path": path, "verb": "get"}}
+        asked = {"path": f"/berth.scheduler{path}", "verb": "get"}
+        spec = {"user": "jo", "groups": ["system:authenticated"], "nonResourceAttributes": asked}
         return _allowed(deploy_cluster, spec)
 
     assert not may("/api/v1/fleet")

@@ -45,6 +45,30 @@ async def test_a_pod_that_is_gone_is_forgotten(api: ScriptedApi, client: ApiClie
     assert (nudger.stats.vanished, nudger.waiting) == (1, 0)
 
 
+async def test_another_pod_of_the_name_is_left_alone(api: ScriptedApi, client: ApiClient) -> None:
+    api.on("PATCH", f"{PATH}p", refuse(422, "Invalid", "metadata.uid: Invalid value: field is immutable"))
+    nudger = Nudger(client, pace=FakeTime().pace())
+    nudger.add("n", "p", "u1")
+    await nudger.flush()
+    assert (nudger.stats.vanished, nudger.waiting) == (1, 0)
+
+
+async def test_a_nudge_that_is_forbidden_is_given_up(api: ScriptedApi, client: ApiClient) -> None:
+    api.on("PATCH", f"{PATH}p", refuse(403))
+    nudger = Nudger(client, pace=FakeTime().pace())
+    nudger.add("n", "p", "u1")
+    await nudger.flush()
+    assert (nudger.stats.failed, nudger.waiting, len(api.requests)) == (1, 0, 1)
+
+
+async def test_a_failed_nudge_is_not_repeated_within_one_round(api: ScriptedApi, client: ApiClient) -> None:
+    api.on("PATCH", f"{PATH}p", refuse(500))
+    nudger = Nudger(client, pace=FakeTime().pace())
+    nudger.add("n", "p", "u1")
+    await nudger.flush()
+    assert (len(api.requests), nudger.waiting) == (1, 1)
+
+
 async def test_a_failed_nudge_is_tried_again_at_the_rate(api: ScriptedApi, client: ApiClient) -> None:
     time = FakeTime()
     nudger = Nudger(client, pace=time.pace(), per_second=1, burst=1)

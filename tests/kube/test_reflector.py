@@ -276,7 +276,17 @@ async def test_a_watch_that_ends_in_its_time_is_opened_again_at_once(
     assert time.sleeps == []
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 504])
+@pytest.mark.parametrize("status", [401, 403, 500, 503])
+async def test_a_server_that_is_not_itself_yet_is_watched_from_the_same_version(
+    api: ScriptedApi, client: ApiClient, sink: RecordingSink, time: FakeTime, status: int
+) -> None:
+    api.on("GET", PODS, answer(200, page("7")), refuse(status), watch())
+    async with running(client, sink, time, PAGED):
+        await until(lambda: len(api.requests) == 3)
+    assert api.requests[2].query["resourceVersion"] == "7"
+
+
+@pytest.mark.parametrize("status", [400, 404, 504])
 async def test_a_refused_watch_lists_anew(
     api: ScriptedApi, client: ApiClient, sink: RecordingSink, time: FakeTime, status: int
 ) -> None:

@@ -103,5 +103,5 @@ async def test_rights_are_asked_for_the_path_and_remembered(api: ScriptedApi, cl
         "uid": "",
         "groups": ["g"],
         "extra": {"scopes": ["a"]},
-        "nonResourceAttributes": {"path": "/api/v1/fleet", "verb": "get"},
+        "nonResourceAttributes": {"path": "/berth.scheduler/api/v1/fleet", "verb": "get"},
     }
