@@ -5,62 +5,77 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version as installed_version
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
+from extender.cli.app import run_cli
 from extender.cli.demo import print_demo
-from extender.model.errors import BerthError
+from extender.cli.doors import Doors
 from extender.observability.logs import configure as configure_logs
 from extender.server.serve import run_loop
-from extender.settings import Settings, load
+from extender.settings import Settings, load, load_model
 from extender.sim.generated import fleet as generated_fleet
+from extender.telemetry.agent.run import run_agent
+from extender.telemetry.agent.settings import AgentSettings
+from extender.verbs.ports import ReadDesk
 from extender.wiring.demo import bundled_fleet, play_demo
+from extender.wiring.folder import folder_desk
 from extender.wiring.service import serve_cluster, serve_embedded
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+VERSION = version("berth")
+AGENT_PREFIX = "BERTH_AGENT__"
 
 
 def main() -> None:
-    """Run the command line; faults of the user are one line, not a traceback."""
-    try:
-        app()
-    except BerthError as error:
-        Console(stderr=True, soft_wrap=True).print(str(error), markup=False, style="red")
-        sys.exit(2)
+    """Run the command line."""
+    sys.exit(run_cli(_doors(), sys.argv[1:]))
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(installed_version("berth"))  # noqa: T201 - this is what the command is for
+def _doors() -> Doors:
+    return Doors(
+        version=VERSION,
+        environ=os.environ,
+        console=Console(),
+        complaints=Console(stderr=True),
+        serve=_serve,
+        serve_bundled=_serve_bundled,
+        demo=_demo,
+        desk_of_folder=_folder,
+        agent=_agent,
+    )
 
 
-@app.command()
-def serve(
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
-    embedded: Annotated[bool, typer.Option(help="Serve the bundled fleet, without a cluster.")] = False,
-    nodes: Annotated[int, typer.Option(help="With --embedded: a made-up fleet of so many nodes.")] = 0,
-    port: Annotated[int | None, typer.Option(help="Port, instead of the configured one.")] = None,
-) -> None:
-    """Serve until SIGTERM."""
-    settings = load(config, os.environ)
-    if port is not None:
-        server = settings.server.model_copy(update={"port": port})
-        settings = settings.model_copy(update={"server": server})
+def _serve(settings: Settings) -> None:
     _logs(settings)
-    if embedded:
-        loaded = generated_fleet(nodes) if nodes else bundled_fleet()
-        run_loop(serve_embedded(settings, installed_version("berth"), loaded))
-    elif settings.kube.source == "embedded":
-        run_loop(serve_embedded(settings, installed_version("berth")))
+    if settings.kube.source == "embedded":
+        run_loop(serve_embedded(settings, VERSION))
     else:
-        run_loop(serve_cluster(settings, os.environ, installed_version("berth")))
+        run_loop(serve_cluster(settings, os.environ, VERSION))
+
+
+def _serve_bundled(settings: Settings, nodes: int) -> None:
+    _logs(settings)
+    run_loop(serve_embedded(settings, VERSION, generated_fleet(nodes) if nodes else bundled_fleet()))
+
+
+def _agent(path: Path | None, environ: Mapping[str, str]) -> None:
+    settings = load_model(AgentSettings, path, environ, AGENT_PREFIX)
+    configure_logs("info", "json", sys.stderr)
+    run_loop(run_agent(settings))
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[ReadDesk]:
+    desk, skipped = folder_desk(load(None, os.environ), VERSION, path)
+    complaints = Console(stderr=True, soft_wrap=True)
+    for left_out in skipped:
+        complaints.print(f"skipped {left_out.where}: {left_out.why}", markup=False, style="yellow")
+    yield desk
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +90,7 @@ class _Row:
     reasons: dict[str, str]
 
 
-@app.command()
-def demo() -> None:
+def _demo(console: Console) -> int:
     """Play a workload against the bundled fleet through the real HTTP endpoints."""
     began = time.perf_counter()
     settings = load(None, {"BERTH_SERVER__PORT": "0", "BERTH_LOGGING__LEVEL": "warning"})
@@ -84,22 +98,20 @@ def demo() -> None:
     rows: list[_Row] = []
 
     async def run() -> None:
-        for scene, placed in await play_demo(settings, installed_version("berth")):
+        for scene, placed in await play_demo(settings, VERSION):
             rows.append(
                 _Row(scene.shows, placed.pod, placed.node, placed.devices, placed.score, dict(placed.reasons))
             )
 
     run_loop(run())
-    console = Console()
     print_demo(console, rows)
     console.print(f"{len(rows)} pods in {time.perf_counter() - began:.1f} s, from start to end")
+    return 0
 
 
 def _logs(settings: Settings) -> None:
     configure_logs(settings.logging.level, settings.logging.format, sys.stderr)
 
-
-__all__: Sequence[str] = ("app", "main")
 
 if __name__ == "__main__":
     main()

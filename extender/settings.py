@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.exceptions import SettingsError as SourceError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from extender.model.document import Document, DocumentError, Fault, dotted, read_documents
 from extender.model.errors import SettingsError
@@ -29,15 +28,15 @@ from extender.model.schema import (
     FIELD,
     fault_text,
     field_to_blame,
-    inner_model,
     spelled,
-    unknown,
     written_path,
 )
+from extender.model.variables import leaves, overlay, variable, variables
 from extender.model.workload import WorkloadClass
 
 PREFIX = "BERTH_"
-DELIMITER = "__"
+
+M = TypeVar("M", bound=BaseModel)
 
 
 def _blame(text: str, *below: str) -> PydanticCustomError:
@@ -294,6 +293,12 @@ class Settings(BaseSettings):
                 "api",
                 "auth",
             )
+        if self.api.auth and self.kube.source == "embedded":
+            raise _blame(
+                "needs an API server to review tokens; kube.source `embedded` has none, set api.auth: false",
+                "api",
+                "auth",
+            )
         return self
 
     @classmethod
@@ -324,29 +329,32 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     """Read the settings from `path` (None: defaults) and from the BERTH_* variables of `environ`.
 
     Raises:
+        SettingsError: As `load_model`.
+    """
+    return load_model(Settings, path, environ, PREFIX)
+
+
+def load_model(model: type[M], path: Path | None, environ: Mapping[str, str], prefix: str) -> M:
+    """Read any model in the same way, with variables of another prefix.
+
+    Raises:
         SettingsError: Something is wrong. The text has a line for every fault, each with the file, the line
             and the field, or with the name of the variable.
     """
     document = _read(path) if path is not None else Document({}, {})
-    values, faults = spelled(Settings, document)
-    variables = {_variable(steps): steps for steps, _ in _leaves(Settings, ())}
-    complaints: list[str] = []
-    for name in sorted(environ):
-        if name in variables:
-            _merge(values, _environment_value(name, environ[name], complaints))
-        elif name.startswith(PREFIX) and DELIMITER in name:
-            complaints.append(f"variable {name}: {unknown(name, list(variables))}")
-    given = {steps: name for name, steps in variables.items() if name in environ}
+    values, faults = spelled(model, document)
+    complaints = overlay(values, model, environ, prefix)
+    given = {steps: name for name, steps in variables(model, prefix).items() if name in environ}
     try:
-        settings = Settings(**values)
+        settings = model(**values)
     except pydantic.ValidationError as error:
         for detail in error.errors(include_url=False):
             blamed = field_to_blame(detail)
-            variable = given.get(tuple(step for step in blamed if isinstance(step, str)))
-            if variable is not None:
-                complaints.append(f"variable {variable}: {fault_text(detail)}")
+            name = given.get(tuple(step for step in blamed if isinstance(step, str)))
+            if name is not None:
+                complaints.append(f"variable {name}: {fault_text(detail)}")
                 continue
-            written = written_path(Settings, blamed)
+            written = written_path(model, blamed)
             faults.append(Fault(document.line(written), dotted(written), fault_text(detail)))
     else:
         if not faults and not complaints:
@@ -357,33 +365,14 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
 
 def describe() -> Iterator[SettingDoc]:
     """Every setting, in the order of the model."""
-    for steps, field in _leaves(Settings, ()):
+    for steps, field in leaves(Settings):
         yield SettingDoc(
             key=".".join(to_camel(step) for step in steps),
-            variable=_variable(steps),
+            variable=variable(PREFIX, steps),
             type=_type_text(field.annotation),
             default="required" if field.is_required() else _default_text(field.default),
             text=" ".join((field.description or "").split()),
         )
-
-
-class _Environment(EnvSettingsSource):
-    """The library's reading of environment variables, from a mapping instead of the process."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        super().__init__(Settings, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
-
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {name.lower(): value for name, value in self._environ.items()}
-
-
-def _environment_value(name: str, value: str, complaints: list[str]) -> dict[str, Any]:
-    try:
-        return _Environment({name: value})()
-    except SourceError as error:
-        complaints.append(f"variable {name}: no JSON: {error.__cause__}")
-        return {}
 
 
 def _read(path: Path) -> Document:
@@ -398,41 +387,23 @@ def _read(path: Path) -> Document:
     return documents[0] if documents else Document(None, {})
 
 
-def _merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
-    for key, value in over.items():
-        below = into.get(key)
-        if isinstance(value, dict) and isinstance(below, dict):
-            _merge(below, value)
-        else:
-            into[key] = value
-
-
-def _leaves(model: type[BaseModel], steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
-    for name, field in model.model_fields.items():
-        inner = inner_model(field.annotation)
-        if inner is None:
-            yield (*steps, name), field
-        else:
-            yield from _leaves(inner, (*steps, name))
-
-
-def _variable(steps: Sequence[str]) -> str:
-    return PREFIX + DELIMITER.join(step.upper() for step in steps)
-
-
 def _type_text(annotation: Any) -> str:
     names = {str: "text", bool: "true or false", int: "whole number", float: "number", Path: "path"}
     if annotation in names:
         return names[annotation]
     arguments = get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return " or ".join(f"`{each.value}`" for each in annotation)
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if get_origin(annotation) is tuple:
         return f"list of {_type_text(arguments[0])}"
+    if get_origin(annotation) is dict:
+        return f"mapping to {_type_text(arguments[1])}"
     return " or ".join(_type_text(argument) for argument in arguments if argument is not NoneType)
 
 
 def _default_text(value: Any) -> str:
     if value is None:
         return "none"
-    return f"`{json.dumps(value if isinstance(value, str | int | float | tuple) else str(value))}`"
+    return f"`{json.dumps(value if isinstance(value, str | int | float | tuple | dict) else str(value))}`"
