@@ -19,7 +19,8 @@ class Prepared:
     """A device ready to be evaluated against. Make it with `prepare`; it never changes.
 
     `attributes` and `capacity` map domain to id to value. `fault` says why the device can't be evaluated in
-    an environment with list values, `list_fault` why not in one without.
+    an environment with list values, `list_fault` why not in one without. Of a name published with and without
+    the driver's domain the qualified one counts (upstream leaves it to chance).
     """
 
     __slots__ = ("attributes", "capacity", "device", "driver", "fault", "list_fault", "multi")
@@ -33,10 +34,16 @@ class Prepared:
         self.capacity: dict[str, dict[str, Any]] = {}
         for name, attribute in facts.attributes.items():
             domain, id_ = qualified(name, facts.driver)
-            self.attributes.setdefault(domain, {})[id_] = self._attribute(name, attribute)
+            value = self._attribute(name, attribute)
+            ids = self.attributes.setdefault(domain, {})
+            if "/" in name or id_ not in ids:
+                ids[id_] = value
         for name, capacity in facts.capacity.items():
             domain, id_ = qualified(name, facts.driver)
-            self.capacity.setdefault(domain, {})[id_] = self._quantity(name, capacity.value)
+            quantity = self._quantity(name, capacity.value)
+            ids = self.capacity.setdefault(domain, {})
+            if "/" in name or id_ not in ids:
+                ids[id_] = quantity
         self.device: MapValue | None = None
 
     def whole(self) -> MapValue:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from extender.selectors.ast import Call, Fold, Ident, Literal, Node, Select, children
 
@@ -208,49 +208,3 @@ class _Finder:
 
 _ELSEWHERE: Final[tuple[str, ...]] = ()
 """What lies behind a dynamic key whose map was already recorded as a whole."""
-
-
-def key_of(reads: Reads, device: Any) -> tuple[Any, ...]:
-    """The key of a prepared device: devices of equal keys get equal verdicts.
-
-    Values stand for themselves by type and text, so that 1, true and "1" differ.
-    """
-    parts: list[Any] = [device.fault, device.list_fault]
-    if reads.everything:
-        return (*parts, _frozen(device.driver), device.multi, _frozen(device.attributes), _frozen(device.capacity))
-    if reads.driver:
-        parts.append(device.driver)
-    if reads.allow_multiple_allocations:
-        parts.append(device.multi)
-    for group, domains in ((reads.attributes, device.attributes), (reads.capacity, device.capacity)):
-        for name in sorted(group):
-            domain, _, id_ = name.partition("/")
-            parts.append(_frozen(domains.get(domain, {}).get(id_, _ABSENT)))
-    for ids, domains in ((reads.attribute_ids, device.attributes), (reads.capacity_ids, device.capacity)):
-        parts += [tuple(domains.get(domain, {})) for domain in sorted(ids)]
-    for ids, domains in (
-        (reads.attribute_values, device.attributes),
-        (reads.capacity_values, device.capacity),
-    ):
-        parts += [_frozen(domains.get(domain, {})) for domain in sorted(ids)]
-    if reads.attribute_domains:
-        parts.append(tuple(device.attributes))
-    if reads.capacity_domains:
-        parts.append(tuple(device.capacity))
-    return tuple(parts)
-
-
-_ABSENT: Final = ("absent",)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, dict):
-        return tuple((key, _frozen(item)) for key, item in value.items())
-    if isinstance(value, list):
-        return ("list", tuple(_frozen(item) for item in value))
-    return (type(value).__name__, value if isinstance(value, (bool, int, str, tuple)) else _text(value))
-
-
-def _text(value: Any) -> str:
-    exact = getattr(value, "as_int64", None)
-    return f"{value} {exact()}" if exact is not None else str(value)
