@@ -16,9 +16,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extender.allocator.columns import SelectorColumns
+from extender.selectors import Environment
 from tests.oracle.build import build_oracle
 from tests.oracle.campaign import Campaign, Finding, Tally
 from tests.oracle.client import Oracle
+from tests.oracle.evaluators import OracleEvaluator
+from tests.oracle.subjects.allocator import AllocatorSubject
+from tests.oracle.subjects.quantity import QuantitySubject
+from tests.oracle.subjects.selectors import SelectorSubject
 
 if TYPE_CHECKING:
     from tests.oracle.subjects.subject import Subject
@@ -28,26 +34,13 @@ _SHOWN = 400
 
 
 def subject(name: str, oracle: Oracle, *, upstream_selectors: bool) -> Subject[Any, Any, Any]:
-    """The subject of that name; the allocator's selectors are ours, or upstream's."""
+    """The subject of that name; the allocator's selectors are ours, or upstream's by the given oracle."""
     if name == "selectors":
-        from tests.oracle.subjects.selectors import SelectorSubject  # noqa: PLC0415 - only what is asked for
-
         return SelectorSubject()
     if name == "allocator":
-        from tests.oracle.subjects.allocator import AllocatorSubject  # noqa: PLC0415 - likewise
-
-        return AllocatorSubject(_evaluator(oracle, upstream=upstream_selectors))
-    from tests.oracle.subjects.quantity import QuantitySubject  # noqa: PLC0415 - likewise
-
+        own = SelectorColumns(Environment())
+        return AllocatorSubject(OracleEvaluator(oracle) if upstream_selectors else own)
     return QuantitySubject()
-
-
-def _evaluator(oracle: Oracle, *, upstream: bool) -> Any:
-    if upstream:
-        from tests.oracle.evaluators import OracleEvaluator  # noqa: PLC0415 - likewise
-
-        return OracleEvaluator(oracle)
-    raise NotImplementedError("the allocator's selectors are not wired to our engine yet")
 
 
 def report(name: str, tally: Tally, seconds: float) -> None:

@@ -19,6 +19,10 @@ COMPILER_PANIC = KnownBug(
     "cel-go's homogeneous-literal validator looks for the type that an optional entry wraps, in types that "
     "wrap none: some literals with optional entries end the compiler with a panic instead of a compile error",
 )
+CONSTANT_KEY_PANIC = KnownBug(
+    "constant-key-panics",
+    "folding a constant map whose keys Go cannot hash (bytes) ends the compiler with a panic",
+)
 CLASS_SELECTOR_PANIC = KnownBug(
     "class-selector-panics",
     "a class selector without CEL is dereferenced unchecked, where a request's is refused with an error; API "
@@ -26,15 +30,18 @@ CLASS_SELECTOR_PANIC = KnownBug(
 )
 STEP_PANIC = KnownBug(
     "step-division-panics",
-    "a range step past int64 reads as zero and the request is divided by it unguarded; API validation keeps such "
-    "steps out",
+    "a range step past int64 reads as zero and the request is divided by it unguarded; API validation keeps "
+    "such steps out",
 )
 
 
 def known_selector_fault(theirs: SelectorVerdict) -> KnownBug | None:
     """Recognise a verdict that is a known fault."""
-    panics = theirs.verdict == "panic" and "index out of range [0] with length 0" in theirs.error
-    return COMPILER_PANIC if panics else None
+    if theirs.verdict != "panic":
+        return None
+    if "hash of unhashable type" in theirs.error:
+        return CONSTANT_KEY_PANIC
+    return COMPILER_PANIC if "index out of range [0] with length 0" in theirs.error else None
 
 
 def known_allocator_fault(case: Case, theirs: AllocateAnswer) -> KnownBug | None:

@@ -54,19 +54,17 @@ class AllocatorSubject:
         return Found.of(allocate_case(made, self._evaluator))
 
     def compare(self, ours: Found, theirs: AllocateAnswer) -> Difference | None:
-        if theirs.error_scope == "interrupted" or ours.outcome == "gave-up":
-            return None  # one side ran out of its bound: counted by `outcome` and `undecided`
         mine = f"{ours.outcome} ({ours.error or ours.results})"
         upstream = f"{theirs.outcome} ({theirs.error or theirs.results})"
+        if theirs.error_scope == "interrupted":
+            return None  # upstream ran out of time; `outcome` counts it
         if ours.outcome != theirs.outcome:
             return Difference("outcome", mine, upstream)
         if (ours.scope or "") != theirs.error_scope:
             return Difference("scope", f"{ours.scope} {mine}", f"{theirs.error_scope} {upstream}")
         if ours.outcome == "error":
             return _text_difference(ours.error or "", theirs.error or "")
-        if normalised(ours.results or []) != normalised(theirs.results):
-            return Difference("results", json.dumps(ours.results), json.dumps(theirs.results))
-        return None
+        return _result_difference(ours, theirs)
 
     @staticmethod
     def undecided(ours: Found) -> bool:
@@ -93,6 +91,15 @@ class AllocatorSubject:
 
     def as_case(self, made: Case) -> dict[str, Any]:
         return made
+
+
+def _result_difference(ours: Found, theirs: AllocateAnswer) -> Difference | None:
+    """Results must be equal; the length of the search is compared softly."""
+    if normalised(ours.results or []) != normalised(theirs.results):
+        return Difference("results", json.dumps(ours.results), json.dumps(theirs.results))
+    if ours.steps != theirs.allocate_one:
+        return Difference("steps", str(ours.steps), str(theirs.allocate_one), soft=True)
+    return None
 
 
 def _readable(case: Case) -> bool:
