@@ -29,6 +29,7 @@ from extender.wiring.service import serve_cluster, serve_embedded
 
 VERSION = version("berth")
 AGENT_PREFIX = "BERTH_AGENT__"
+WIDTH_OF_A_PIPE = 200
 
 
 def main() -> None:
@@ -40,7 +41,7 @@ def _doors() -> Doors:
     return Doors(
         version=VERSION,
         environ=os.environ,
-        console=Console(),
+        console=_console(),
         complaints=Console(stderr=True),
         serve=_serve,
         serve_bundled=_serve_bundled,
@@ -48,6 +49,11 @@ def _doors() -> Doors:
         desk_of_folder=_folder,
         agent=_agent,
     )
+
+
+def _console() -> Console:
+    """Standard output; a pipe has no width, and tables folded to 80 columns are hard to search."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_PIPE)
 
 
 def _serve(settings: Settings) -> None:
