@@ -63,7 +63,7 @@ class SelectorColumns:
 
     def over(self, expression: str, topology: Topology) -> Int8:
         """Verdicts for all rows, int8[rows]: 1 match, 0 none, -1 an error or no compilation."""
-        rows = len(topology.facts)
+        rows = topology.rows
         program = self.program(expression)
         if isinstance(program, CompileError):
             return np.full(rows, -1, np.int8)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from extender.allocator.demand import Demand
 from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
 from extender.allocator.prediction import UNPREDICTED, Pick, Predictions, Unpredicted
+from extender.allocator.requests import MAX_RESULTS
 from extender.allocator.taints import blocking_taints, tolerated
 from extender.api.resource import DeviceClass, DeviceRequest, ExactDeviceRequest
 from extender.inventory.devices import CodedColumn, Int32
@@ -132,8 +133,7 @@ class Predictor:
         if demand.missing:
             status[:] = _code(Unpredicted.CLAIM_UNKNOWN)
             return Predictions(topology, slots, status, free, total, _Picks((), None, (), {}), {})
-        plugin = _plugin_nodes(demand, snapshot)
-        on_plugin = np.zeros(len(slots), np.bool_) if plugin is None else plugin[slots] & (slots >= 0)
+        on_plugin = _left_to_plugins(demand, slots, snapshot)
         asked = np.where(on_plugin, -1, slots)
         planned = _plan(demand, snapshot)
         fit: PlainFit | None = None
@@ -144,6 +144,10 @@ class Predictor:
             status = np.where(fit.fits[known], status, _code(Unpredicted.NO_FIT)).astype(np.int8)
             searched = (fit.unsure | doubtful)[known]
             free, total = fit.free[known], fit.total[known]
+        elif planned is None:
+            counted = self._count(demand, snapshot, assumed)
+            if counted is not None:
+                free, total = (amounts[np.maximum(slots, 0)] for amounts in counted)
         found: Mapping[int, Found] = {}
         notes: dict[int, str] = {}
         searched &= asked >= 0
@@ -177,6 +181,20 @@ class Predictor:
         self._last = (mark, fit)
         return fit, doubtful
 
+    def _count(
+        self, demand: Demand, snapshot: Snapshot, assumed: frozenset[int]
+    ) -> tuple[Int32, Int32] | None:
+        """Free and total devices by slot for the first request, where the search has to place the claims."""
+        first = next((r for c in demand.all_claims for r in c.spec.devices.requests or ()), None)
+        form = (first.exactly or next(iter(first.first_available or ()), None)) if first is not None else None
+        device_class = snapshot.classes.by_name.get(form.device_class_name) if form is not None else None
+        if form is None or device_class is None:
+            return None
+        exact = ExactDeviceRequest(selectors=form.selectors, tolerations=form.tolerations)
+        mask = self._usable_for(_Planned("", "", exact, device_class), snapshot.topology).mask
+        topology = snapshot.topology
+        return topology.per_node(mask & self._free(snapshot, assumed)), topology.per_node(mask)
+
     def _free(self, snapshot: Snapshot, assumed: frozenset[int]) -> Bool:
         """Devices that nobody holds, bool[n] in topology order; worked out once a change."""
         topology, occupancy = snapshot.topology, snapshot.occupancy
@@ -200,16 +218,17 @@ class Predictor:
         if kept is not None:
             self._usable.move_to_end(key)
             return kept
-        verdict = np.ones(len(topology.facts), np.int8)
+        verdict = np.ones(topology.rows, np.int8)
         for expression in _expressions(plan.exact, plan.device_class):
             column = self._verdicts.over(expression, topology)
             # An error counts where everything before it held: selectors are tried in order.
             verdict = np.where(verdict == 1, column, verdict)
-        order, rows, tolerations = topology.order, len(topology.facts), plan.exact.tolerations or ()
+        order, rows, tolerations = topology.order, topology.rows, plan.exact.tolerations or ()
         special = self._special.where(topology.table, bool)[:rows]
         blocked = self._taints.where(topology.table, lambda held: not tolerated(held, tolerations))[:rows]
         matching = verdict[order] == 1
         doubtful: Bool = topology.per_node((verdict[order] == -1) | (matching & special[order])) > 0
+        doubtful |= topology.grouped
         if topology.wide and (not len(topology.wide_rows) or (verdict[topology.wide_rows] != 0).any()):
             doubtful = np.ones(len(topology.names), np.bool_)
         usable = self._usable[key] = _Usable(matching & ~blocked[order], doubtful)
@@ -228,15 +247,19 @@ def _held(demand: Demand, topology: Topology) -> Iterable[Pick]:
                 yield Pick(claim.metadata.name, result.request, row)
 
 
-def _plugin_nodes(demand: Demand, snapshot: Snapshot) -> Bool | None:
-    """Nodes where a device plugin serves all or part of the demand, bool[slots]; None when nowhere."""
-    mask: Bool | None = None
+def _left_to_plugins(demand: Demand, slots: Int32, snapshot: Snapshot) -> Bool:
+    """Candidates on which the kubelet picks devices, so that only counts are known, bool[n].
+
+    Without a class behind any extended resource these say nothing of the claims, which are alike everywhere.
+    """
+    if demand.backed is None:
+        return np.full(len(slots), bool(demand.extended) and not demand.claims and not demand.allocated)
+    mask = np.zeros(len(slots), np.bool_)
     for name in demand.extended:
         allocatable = snapshot.nodes.allocatable.get(name)
         if allocatable is not None:
-            offered = allocatable[: snapshot.nodes.slots] > 0
-            mask = offered if mask is None else mask | offered
-    return mask if mask is not None and mask.any() else None
+            mask |= allocatable[np.maximum(slots, 0)] > 0
+    return mask
 
 
 def _plan(demand: Demand, snapshot: Snapshot) -> list[_Planned] | None:
@@ -251,6 +274,8 @@ def _plan(demand: Demand, snapshot: Snapshot) -> list[_Planned] | None:
             if exact is None or device_class is None:
                 return None
             planned.append(_Planned(claim.metadata.name, request.name, exact, device_class))
+        if sum(plan.count for plan in planned if plan.claim == claim.metadata.name) > MAX_RESULTS:
+            return None
     return planned
 
 

@@ -8,9 +8,11 @@ so they outlive snapshots; the store is bounded.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import msgspec
 import numpy as np
@@ -30,7 +32,10 @@ from extender.allocator.state import AllocatedState, Holdings, merged
 from extender.api.core import Node
 from extender.api.quantity import Quantity
 from extender.api.resource import Device, DeviceClass, ResourceClaim
+from extender.inventory.claims import Holding
 from extender.inventory.devices import CodedColumn, DeviceTable, Int32, group_rows
+from extender.inventory.occupancy import Occupancy
+from extender.inventory.pools import PoolState
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import Topology
 from extender.model.device import DeviceFacts, DeviceID
@@ -84,7 +89,12 @@ class ShapeSearch:
         self._combined: OrderedDict[tuple[str, ...], _Combined] = OrderedDict()
         self._shares: dict[tuple[tuple[str, Quantity], ...], int] = {}
         self._numbered: DeviceTable | None = None
-        self._reach: tuple[Topology, list[tuple[bool, ...] | str]] | None = None
+        self._consumption: dict[int, tuple[tuple[Holding, ...], int]] = {}
+        self._used: tuple[Occupancy, DeviceTable, frozenset[int], Int32] | None = None
+        self._reach_of: tuple[Sequence[Node | None], tuple[PoolState, ...]] = ((), ())
+        self._reach: dict[int, tuple[bool, ...] | str] = {}
+        self._wide: tuple[tuple[PoolState, ...], bytes] = ((), b"")
+        self._numbers = count()
 
     def fit(
         self, demand: Demand, slots: Iterable[int], snapshot: Snapshot, assumed: frozenset[int]
@@ -95,13 +105,20 @@ class ShapeSearch:
         if len(self._shares) > _KEPT:
             self._shares.clear()
             self._kept.clear()
-        codes, uses = self._codes(claims, snapshot), self._uses(snapshot, assumed)
+            self._consumption.clear()
+            self._used = None
         names = [claim.metadata.name for claim in claims]
         if self._numbered is not topology.table:  # codes are numbered within a table
             self._numbered = topology.table
             self._kept.clear()
+            self._consumption.clear()
+        codes, uses = self._codes(claims, snapshot), self._uses(snapshot, assumed)
         asked = self._claims_key(claims, snapshot.classes.by_name)
-        wide = codes[topology.wide_rows].tobytes() + uses[topology.wide_rows].tobytes()
+        wide = (
+            self._wide_shape(topology),
+            codes[topology.wide_rows].tobytes(),
+            uses[topology.wide_rows].tobytes(),
+        )
         order, starts = topology.order, topology.starts
         published, used = codes[order], uses[order]
         found: dict[int, Found] = {}
@@ -183,7 +200,7 @@ class ShapeSearch:
     def _codes(self, claims: tuple[ResourceClaim, ...], snapshot: Snapshot) -> Int32:
         """One number a row, equal for devices whose publication the claims can't tell apart, int32[rows]."""
         topology = snapshot.topology
-        table, rows = topology.table, len(topology.facts)
+        table, rows = topology.table, topology.rows
         names = tuple(self._names(claims, snapshot.classes.by_name))
         kept = self._combined.get(names)
         if kept is not None and kept.table is table and kept.version == table.version:
@@ -193,7 +210,13 @@ class ShapeSearch:
         known = kept.known if kept is not None and kept.table is table else {}
         distinct = np.stack([column[first] for column in columns], axis=1)
         lookup = np.fromiter(
-            (known.setdefault(tuple(codes), len(known)) for codes in distinct.tolist()), np.int32, len(first)
+            # Never a number twice: an answer that is kept must not fit a column made anew.
+            (
+                known[key] if (key := tuple(codes)) in known else known.setdefault(key, next(self._numbers))
+                for codes in distinct.tolist()
+            ),
+            np.int32,
+            len(first),
         )
         combined = self._combined[names] = _Combined(table, table.version, lookup[group], known)
         if len(self._combined) > _COLUMNS:
@@ -202,15 +225,35 @@ class ShapeSearch:
 
     def _uses(self, snapshot: Snapshot, assumed: frozenset[int]) -> Int32:
         """How each device is in use, int32[rows]: bit 0 held whole, the rest numbers what shares consume."""
-        rows = len(snapshot.topology.facts)
+        table, rows = snapshot.topology.table, snapshot.topology.rows
+        kept = self._used
+        if (
+            kept is not None
+            and kept[0] is snapshot.occupancy
+            and kept[1] is table
+            and kept[2] == assumed
+            and len(kept[3]) == rows
+        ):
+            return kept[3]
         uses = snapshot.occupancy.taken[:rows].astype(np.int32)
         if assumed:
             uses[[row for row in assumed if row < rows]] = 1
         for row in np.nonzero(snapshot.occupancy.shared[:rows])[0].tolist():
-            consumed = _consumed(snapshot, snapshot.topology.table.ids[row])
-            key = tuple(sorted(consumed.items()))
-            uses[row] += 2 + 2 * self._shares.setdefault(key, len(self._shares))
+            uses[row] += 2 + 2 * self._share_code(row, snapshot)
+        self._used = (snapshot.occupancy, table, assumed, uses)
         return uses
+
+    def _share_code(self, row: int, snapshot: Snapshot) -> int:
+        """Number of what all shares of a device consume; worked out anew when its holders change."""
+        device = snapshot.topology.table.ids[row]
+        holdings = snapshot.held_by(device)
+        kept = self._consumption.get(row)
+        if kept is not None and kept[0] is holdings:
+            return kept[1]
+        consumed = tuple(sorted(_consumed(snapshot, device).items()))
+        code = self._shares.setdefault(consumed, len(self._shares))
+        self._consumption[row] = (holdings, code)
+        return code
 
     def _names(self, claims: tuple[ResourceClaim, ...], classes: Mapping[str, DeviceClass]) -> list[str]:
         """Attributes that can matter to the claims; [""] stands for all of them."""
@@ -229,17 +272,36 @@ class ShapeSearch:
         column = self._attributes.get(name)
         if column is None:
             column = self._attributes[name] = CodedColumn(_reader(name))
+            self._combined.clear()  # the same column made anew numbers its values anew
             if len(self._attributes) > _COLUMNS:
                 self._attributes.popitem(last=False)
         else:
             self._attributes.move_to_end(name)
         return column
 
-    def _reached(self, topology: Topology, slot: int) -> tuple[bool, ...] | str:
-        """Which wide slices (or their devices) the node reaches; its name where that can't be told."""
-        if self._reach is None or self._reach[0] is not topology:
-            self._reach = (topology, [_reach(topology, s) for s in range(len(topology.names))])
-        return self._reach[1][slot]
+    def _reached(self, topology: Topology, slot: int) -> tuple[object, ...]:
+        """Which wide slices (or their devices) the node reaches, and where its own pools stand among them.
+
+        The node's name stands for what can't be told.
+        """
+        if self._reach_of[0] is not topology.nodes or self._reach_of[1] is not topology.wide:
+            self._reach_of, self._reach = (topology.nodes, topology.wide), {}
+        reach = self._reach.get(slot)
+        if reach is None:
+            reach = self._reach[slot] = _reach(topology, slot)
+        wide = [pool.key for pool in topology.wide]
+        local = topology.pools.get(topology.names[slot], ())
+        return (reach, tuple(bisect_left(wide, pool.key) for pool in local))
+
+    def _wide_shape(self, topology: Topology) -> bytes:
+        """All of the wide pools that is not in the rows of their devices."""
+        if self._wide[0] is not topology.wide:
+            shapes = [
+                (pool.shape, pool.published if len(pool.published) > len(pool.slices) else ())
+                for pool in topology.wide
+            ]
+            self._wide = (topology.wide, msgspec.json.encode(shapes))
+        return self._wide[1]
 
     @staticmethod
     def _claims_key(claims: tuple[ResourceClaim, ...], classes: Mapping[str, DeviceClass]) -> bytes:

@@ -4,33 +4,68 @@
     (unknown) ------------------> in flight ------------------------------> (ended)
                   ^    |  ^            |     PodScheduled changed, nomination cleared
                   |    |  | nominated  |     all claims allocated (unsteered)
-                  |    +--+ node set:  |
+                  |    +--+ node set:  |     missing from two full lists
                   |      narrowed to   |
                   |      that node     |
                   +--------------------+
                      newer filter call: offers replaced (added, for a pod with a schedulingGroup)
 
-Never ended by time: with default client limits an allocation can follow our reply by more than 10 s.
+Never ended by time: with default client limits an allocation can follow our reply by more than 10 s. An event
+that is older than the request (by resourceVersion) says nothing of what came after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from extender.api.core import Pod
 from extender.api.meta import Condition
+from extender.inventory.devices import Int32
 from extender.inventory.pods import TERMINAL, scheduled_condition
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NodesAt(Collection[str]):
+    """Node names by slot (int32[n], all known): a fleet's worth of names in the space of its slots."""
+
+    slots: Int32
+    names: Sequence[str]
+    slot_of: Mapping[str, int]
+
+    def __contains__(self, name: object) -> bool:
+        slot = self.slot_of.get(name) if isinstance(name, str) else None
+        return slot is not None and bool((self.slots == slot).any())
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.names[slot] for slot in self.slots.tolist())
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+def nodes_at(
+    slots: Int32, offered: Sequence[str], names: Sequence[str], slot_of: Mapping[str, int]
+) -> Collection[str]:
+    """The names in `offered`, whose slots are `slots`, in the least space."""
+    return tuple(offered) if bool(np.any(slots < 0)) else NodesAt(slots, names, slot_of)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a pod was offered. `everywhere`: it was found at start, any node may be meant."""
+    """What a pod was offered. `everywhere`: it was found at start, any node may be meant.
+
+    `narrowed`: a nomination was seen after the reply.
+    """
 
     pod: Pod
-    nodes: Sequence[str]
+    nodes: Collection[str]
     at: float
     everywhere: bool = False
+    narrowed: bool = False
 
     def covers(self, node: str) -> bool:
         """Whether the pod may land on `node`."""
@@ -39,7 +74,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Where a pod will probably land: best score, first in request order. For scores only."""
+    """Where a pod will probably land: the one node with the best score."""
 
     node: str
     rows: tuple[int, ...]
@@ -55,20 +90,24 @@ class InFlight:
     def __init__(self) -> None:
         self._offers: dict[str, Offer] = {}
         self._assumed: dict[str, Assumption] = {}
+        self._missed: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self._offers)
 
-    def offered(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
+    def has(self, uid: str) -> bool:
+        """Whether the pod is in flight."""
+        return uid in self._offers
+
+    def offered(self, pod: Pod, nodes: Collection[str], now: float) -> None:
         """A filter reply let `pod` onto `nodes`. An empty reply ends the flight: the attempt has failed."""
         uid = pod.metadata.uid
         before = self._offers.get(uid)
         self._assumed.pop(uid, None)
+        everywhere = False
         if before is not None and pod.spec.scheduling_group is not None:
-            nodes = list({*before.nodes, *nodes})
+            nodes = tuple(dict.fromkeys((*before.nodes, *nodes)))
             everywhere = before.everywhere
-        else:
-            everywhere = False
         if nodes or everywhere:
             self._offers[uid] = Offer(pod, nodes, now, everywhere)
         else:
@@ -79,7 +118,7 @@ class InFlight:
         self._offers.setdefault(pod.metadata.uid, Offer(pod, (), now, everywhere=True))
 
     def assume(self, uid: str, node: str, rows: tuple[int, ...], now: float) -> None:
-        """The prioritize reply made `node` the best, first in request order."""
+        """The prioritize reply made `node` the only best one."""
         self._assumed[uid] = Assumption(node, rows, now)
 
     def ended(self, uid: str) -> None:
@@ -87,26 +126,40 @@ class InFlight:
         self._offers.pop(uid, None)
         self._assumed.pop(uid, None)
 
+    def listed(self, present: AbstractSet[str]) -> None:
+        """A full list of pods arrived, with these UIDs.
+
+        A pod that the scheduler knew before our list may be missing from it only for being newer than the
+        list; missing from the next one too, it is gone.
+        """
+        missing = frozenset(self._offers.keys() - present)
+        for uid in missing & self._missed:
+            self.ended(uid)
+        self._missed = missing - self._missed
+
     def pod_changed(self, before: Pod | None, pod: Pod) -> None:
         """Read the end, or a narrowing, from a pod event."""
-        offer = self._offers.get(pod.metadata.uid)
+        uid = pod.metadata.uid
+        offer = self._offers.get(uid)
         if offer is None:
             return
         if pod.spec.node_name or pod.status.phase in TERMINAL:
-            self.ended(pod.metadata.uid)
+            self.ended(uid)
+            return
+        if _not_newer(pod, offer.pod):
             return
         nominated = pod.status.nominated_node_name
         asked_with = offer.pod.status.nominated_node_name
         known = before.status.nominated_node_name if before is not None else asked_with
         if nominated and nominated not in {known, asked_with}:
-            self._offers[pod.metadata.uid] = Offer(offer.pod, (nominated,), offer.at)
-            assumed = self._assumed.get(pod.metadata.uid)
+            self._offers[uid] = replace(offer, nodes=(nominated,), everywhere=False, narrowed=True)
+            assumed = self._assumed.get(uid)
             if assumed is not None and assumed.node != nominated:
-                del self._assumed[pod.metadata.uid]
+                del self._assumed[uid]
             return
-        cleared = bool(known) and not nominated
+        cleared = not nominated and bool(known) and (offer.narrowed or bool(asked_with))
         if cleared or _failed(offer.pod, before, pod):
-            self.ended(pod.metadata.uid)
+            self.ended(uid)
 
     def on(self, node: str) -> Iterator[Offer]:
         """Flights that may land on `node`."""
@@ -122,6 +175,16 @@ class InFlight:
         for uid in stale:
             del self._assumed[uid]
         return list(self._assumed.items())
+
+    def drop_assumptions(self) -> None:
+        """Rows have got other numbers."""
+        self._assumed.clear()
+
+
+def _not_newer(pod: Pod, asked: Pod) -> bool:
+    """Whether an event is not after the state that the scheduler asked with. Versions count up (KEP-5504)."""
+    seen, known = pod.metadata.resource_version, asked.metadata.resource_version
+    return seen.isdecimal() and known.isdecimal() and int(seen) <= int(known)
 
 
 def _failed(asked: Pod, before: Pod | None, pod: Pod) -> bool:

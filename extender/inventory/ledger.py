@@ -6,12 +6,10 @@ Never: I/O, clocks, decisions.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from extender.api.core import Namespace, Node, Pod
-from extender.api.meta import ObjectMeta
 from extender.api.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.inventory.claims import ClaimTable
 from extender.inventory.classes import ClassTable
@@ -21,11 +19,14 @@ from extender.inventory.nodes import NodeTable
 from extender.inventory.occupancy import OccupancyColumns
 from extender.inventory.pods import PodRecord, PodTable, pod_claim_names
 from extender.inventory.pools import PoolTable
+from extender.inventory.requests import is_extended_resource, pod_requests
 from extender.inventory.salvage import salvage_claim, salvage_pod
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import TopologyBuilder
 from extender.model.device import DeviceID
 from extender.model.ids import ObjectKey, PoolKey
+
+_FEW_DEAD = 1000
 
 
 class Observer(Protocol):
@@ -59,7 +60,7 @@ class Ledger:
 
     def __init__(self, ignored_drivers: Sequence[str], observers: Sequence[Observer] = ()) -> None:
         self.in_flight = InFlight()
-        self.unreadable: Counter[str] = Counter()
+        self._unread: dict[str, set[ObjectKey]] = {}
         self.others: dict[str, dict[ObjectKey, Any]] = {}
         self._observers = tuple(observers)
         self._nodes = NodeTable()
@@ -68,10 +69,10 @@ class Ledger:
         self._classes = ClassTable()
         self._pools = PoolTable()
         self._devices = DeviceTable()
-        self._of_pool: dict[PoolKey, set[DeviceID]] = {}
+        self._rows_of: dict[PoolKey, dict[str, int]] = {}
         self._occupancy = OccupancyColumns()
         self._builder = TopologyBuilder(ignored_drivers)
-        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._namespace_objects: dict[str, Namespace] = {}
         self._generation = 0
         self._snapshot: Snapshot | None = None
         self._upserts: dict[str, Callable[[Any], None]] = {
@@ -97,47 +98,56 @@ class Ledger:
 
     def upserted(self, kind: str, obj: object) -> None:
         """An object was added or modified."""
-        self._touch()
-        upsert = self._upserts.get(kind)
-        if upsert is not None:
-            upsert(obj)
-        else:
-            self.others.setdefault(kind, {})[_key(obj)] = obj
+        if kind in self._unread:
+            self._unread[kind].discard(_key(obj))
+        self._upsert(kind, obj)
 
     def deleted(self, kind: str, obj: object) -> None:
         """An object was deleted; `obj` is its last state."""
-        self._delete(kind, _key(obj), _uid(obj))
+        key = _key(obj)
+        if kind in self._unread:
+            self._unread[kind].discard(key)
+        self._delete(kind, key, _uid(obj))
 
     def replaced(self, kind: str, objects: Iterable[object], undecodable: Iterable[Unread]) -> None:
-        """A full list arrived: what it does not hold has vanished."""
-        present: set[tuple[ObjectKey, str]] = set()
+        """A full list arrived: what it does not hold has vanished, what it holds unchanged is left alone."""
         arrived = list(objects)
         unread = list(undecodable)
-        for obj in arrived:
-            present.add((_key(obj), "" if kind == "Namespace" else _uid(obj)))
+        present = {(_key(obj), _uid(obj)): obj for obj in arrived}
         unread_keys = {ObjectKey(what.namespace, what.name) for what in unread}
-        for key, uid in self._known(kind):
-            if (key, uid) not in present and key not in unread_keys:
-                self._delete(kind, key, uid)
-        self.unreadable[kind] = 0
-        for obj in arrived:
-            self.upserted(kind, obj)
+        former = self._unread.pop(kind, set())
+        same: set[tuple[ObjectKey, str]] = set()
+        for obj in self._known(kind):
+            mark = (_key(obj), _uid(obj))
+            found = present.get(mark)
+            if found is None:
+                if mark[0] not in unread_keys:
+                    self._delete(kind, *mark)
+            elif _version(found) and _version(found) == _version(obj) and mark[0] not in former:
+                same.add(mark)
+        for mark, obj in present.items():
+            if mark not in same:
+                self._upsert(kind, obj)
         for what in unread:
             self.undecodable(kind, what)
+        if kind == "Pod":
+            self.in_flight.listed({uid for _, uid in present} | {what.uid for what in unread})
 
     def undecodable(self, kind: str, what: Unread) -> None:
         """An object could not be read: what it may hold counts as taken, nothing else suffers."""
-        self.unreadable[kind] += 1
+        key = ObjectKey(what.namespace, what.name)
+        self._unread.setdefault(kind, set()).add(key)
         salvaged: object | None = None
         if kind == "ResourceClaim":
-            salvaged = salvage_claim(what.raw)
+            former = self._claims.records.get(key)
+            salvaged = salvage_claim(what.raw, former.claim if former is not None else None)
         elif kind == "Pod":
             salvaged = salvage_pod(what.raw)
         elif kind == "ResourceSlice" and what.name:
             # Without this slice its pool is incomplete: no device of it is predicted or allocated.
-            self._delete(kind, ObjectKey("", what.name), what.uid)
+            self._delete(kind, key, what.uid)
         if salvaged is not None:
-            self.upserted(kind, salvaged)
+            self._upsert(kind, salvaged)
 
     # ---- what everybody else calls
 
@@ -145,7 +155,7 @@ class Ledger:
         """The state of now; the same object until something changes."""
         if self._snapshot is None:
             self._compact()
-            topology = self._builder.current(self._nodes, self._pools, self._devices)
+            topology = self._builder.current(self._nodes, self._pools, self._devices, self._rows_of)
             self._snapshot = Snapshot(
                 generation=self._generation,
                 topology=topology,
@@ -155,7 +165,8 @@ class Ledger:
                 claims=self._claims.records.copy(),
                 holders=self._claims.holders.copy(),
                 pods=self._pods.by_uid.copy(),
-                namespaces=self._namespaces,
+                pod_uids=self._pods.uid_of.copy(),
+                namespaces=self._namespace_objects,
             )
         return self._snapshot
 
@@ -163,6 +174,16 @@ class Ledger:
         """The record of a pod by its name."""
         uid = self._pods.uid_of.get(ObjectKey(namespace, name))
         return None if uid is None else self._pods.by_uid.get(uid)
+
+    def claim_named(self, namespace: str, name: str) -> ResourceClaim | None:
+        """A claim as last seen."""
+        record = self._claims.records.get(ObjectKey(namespace, name))
+        return None if record is None else record.claim
+
+    @property
+    def unreadable(self) -> Mapping[str, int]:
+        """Objects by kind that are there but can't be decoded."""
+        return {kind: len(keys) for kind, keys in self._unread.items() if keys}
 
     def counts(self) -> dict[str, int]:
         """Objects by kind, as the ledger holds them."""
@@ -172,7 +193,8 @@ class Ledger:
             "ResourceSlice": len(self._pools.slices),
             "ResourceClaim": len(self._claims.records),
             "DeviceClass": len(self._classes.view().by_name),
-            "Namespace": len(self._namespaces),
+            "Namespace": len(self._namespace_objects),
+            "DeviceTaintRule": len(self._pools.rules()),
         }
         counted.update({kind: len(objects) for kind, objects in self.others.items()})
         return counted
@@ -183,6 +205,14 @@ class Ledger:
         self._generation += 1
         self._snapshot = None
 
+    def _upsert(self, kind: str, obj: object) -> None:
+        self._touch()
+        upsert = self._upserts.get(kind)
+        if upsert is not None:
+            upsert(obj)
+        else:
+            self.others.setdefault(kind, {})[_key(obj)] = obj
+
     def _delete(self, kind: str, key: ObjectKey, uid: str) -> None:
         self._touch()
         delete = self._deletes.get(kind)
@@ -191,35 +221,34 @@ class Ledger:
         else:
             self.others.get(kind, {}).pop(key, None)
 
-    def _known(self, kind: str) -> list[tuple[ObjectKey, str]]:
-        match kind:
-            case "Node":
-                objects: Iterable[object] = [node for node in self._nodes.nodes if node is not None]
-            case "Pod":
-                objects = [record.pod for record in self._pods.by_uid.values()]
-            case "ResourceSlice":
-                objects = self._pools.slices.values()
-            case "ResourceClaim":
-                objects = [record.claim for record in self._claims.records.values()]
-            case "DeviceClass":
-                objects = self._classes.view().by_name.values()
-            case "Namespace":
-                objects = [Namespace(metadata=ObjectMeta(name=name)) for name in self._namespaces]
-            case "DeviceTaintRule":
-                objects = self._pools.rules()
-            case _:
-                objects = self.others.get(kind, {}).values()
-        return [(_key(obj), _uid(obj)) for obj in objects]
+    def _known(self, kind: str) -> list[Any]:
+        """All objects of a kind as they were last seen."""
+        held: Mapping[str, Callable[[], Iterable[Any]]] = {
+            "Node": lambda: filter(None, self._nodes.nodes),
+            "Pod": lambda: (record.pod for record in self._pods.by_uid.values()),
+            "ResourceSlice": self._pools.slices.values,
+            "ResourceClaim": lambda: (record.claim for record in self._claims.records.values()),
+            "DeviceClass": self._classes.view().by_name.values,
+            "Namespace": self._namespace_objects.values,
+            "DeviceTaintRule": self._pools.rules,
+        }
+        return list(held.get(kind, self.others.get(kind, {}).values)())
 
     def _upsert_node(self, node: Node) -> None:
-        if self._nodes.upsert(node):
-            self._builder.invalidate()
+        slot = self._nodes.upsert(node)
+        if slot is not None:
+            self._builder.slot_changed(slot)
 
     def _delete_node(self, name: str) -> None:
-        if self._nodes.delete(name):
-            self._builder.invalidate()
+        slot = self._nodes.delete(name)
+        if slot is not None:
+            self._builder.slot_changed(slot)
 
     def _upsert_pod(self, pod: Pod) -> None:
+        key = ObjectKey(pod.metadata.namespace, pod.metadata.name)
+        former = self._pods.uid_of.get(key)
+        if former is not None and former != pod.metadata.uid:
+            self._delete_pod(key, former)
         before, record = self._pods.upsert(pod)
         self.in_flight.pod_changed(before.pod if before is not None else None, pod)
         if record.node and (before is None or not before.node):
@@ -242,27 +271,35 @@ class Ledger:
 
     def _settle(self, touched: set[PoolKey]) -> None:
         rows = len(self._devices)
-        for node in self._pools.settle(touched):
-            self._builder.node_pools_changed(node, self._pools, self._devices)
+        nodes = self._pools.settle(touched)
         for key in touched:
             self._enter(key)
-        self._builder.invalidate()
+        for node in nodes:
+            local = self._pools.local(node)
+            usable = [row for pool in local if pool.usable for row in self._rows_of[pool.key].values()]
+            self._builder.node_pools_changed(node, local, usable)
+        self._builder.wide_pools_changed()
         fresh = self._devices.ids[rows:]
         if fresh:
             self._occupancy.update(self._devices, fresh, self._claims.holders)
 
     def _enter(self, key: PoolKey) -> None:
-        """Rows for the devices of a pool that has none through a node, dead rows for the vanished."""
+        """Rows for the devices of a pool, those of the newest generation first; none for the vanished."""
         state = self._pools.state(key)
-        now = set()
-        for member in state.slices if state is not None else ():
-            for device in member.spec.devices or ():
-                now.add(DeviceID(key.driver, key.pool, device.name))
-                self._devices.upsert(key.driver, key.pool, device)
-        for vanished in self._of_pool.pop(key, set()) - now:
-            self._devices.forget(vanished)
-        if now:
-            self._of_pool[key] = now
+        table = self._devices
+        now: dict[str, int] = {}
+        if state is not None:
+            for device in state.devices():
+                if device.name not in now:
+                    now[device.name] = table.upsert(key.driver, key.pool, device)
+            if state.node is None:
+                for device in state.older_devices():
+                    if device.name not in now:
+                        now[device.name] = table.upsert(key.driver, key.pool, device)
+        for vanished in self._rows_of.pop(key, {}).keys() - now.keys():
+            table.forget(DeviceID(key.driver, key.pool, vanished))
+        if state is not None:
+            self._rows_of[key] = now
 
     def _upsert_claim(self, claim: ResourceClaim) -> None:
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
@@ -278,21 +315,31 @@ class Ledger:
 
     def _end_flights(self, claim: ResourceClaim) -> None:
         """A pod whose claims are all allocated is no longer in flight."""
-        for owner in claim.metadata.owner_references or ():
-            if owner.kind == "Pod" and self._all_allocated(owner.uid):
-                self.in_flight.ended(owner.uid)
-        for consumer in claim.status.reserved_for or ():
-            if consumer.resource == "pods" and self._all_allocated(consumer.uid):
-                self.in_flight.ended(consumer.uid)
+        owners = [owner.uid for owner in claim.metadata.owner_references or () if owner.kind == "Pod"]
+        # A claim that belongs to a pod serves no other; any pod in flight may wait for a claim of its own.
+        for uid in owners or [offer.pod.metadata.uid for offer in self.in_flight.offers()]:
+            if self.in_flight.has(uid) and self._all_allocated(uid, claim):
+                self.in_flight.ended(uid)
 
-    def _all_allocated(self, uid: str) -> bool:
+    def _all_allocated(self, uid: str, last: ResourceClaim) -> bool:
+        """Whether every claim of the pod is allocated, `last` being one of them."""
         record = self._pods.by_uid.get(uid)
-        if record is None:
+        if record is None or record.key.namespace != last.metadata.namespace:
             return False
         names = pod_claim_names(record.pod)
-        found = [self._claims.records.get(ObjectKey(record.key.namespace, name)) for name in names]
-        return bool(found) and all(
-            held is not None and held.claim.status.allocation is not None for held in found
+        if names is None or last.metadata.name not in names or self._waits_for_special_claim(record.pod):
+            return False
+        claims = [self._claims.records.get(ObjectKey(record.key.namespace, name)) for name in names]
+        return all(held is not None and held.claim.status.allocation is not None for held in claims)
+
+    def _waits_for_special_claim(self, pod: Pod) -> bool:
+        """Whether the scheduler has yet to make a claim for extended resources that classes stand for."""
+        if pod.status.extended_resource_claim_status is not None:
+            return False
+        find = self._classes.view().for_extended_resource
+        return any(
+            amount and is_extended_resource(name) and find(name) is not None
+            for name, amount in pod_requests(pod.spec).items()
         )
 
     def _delete_claim(self, key: ObjectKey) -> None:
@@ -304,20 +351,25 @@ class Ledger:
         self._classes.upsert(device_class)
 
     def _upsert_namespace(self, namespace: Namespace) -> None:
-        self._namespaces = {**self._namespaces, namespace.metadata.name: namespace.metadata.labels or {}}
+        self._namespace_objects = {**self._namespace_objects, namespace.metadata.name: namespace}
 
     def _delete_namespace(self, name: str) -> None:
-        self._namespaces = {kept: labels for kept, labels in self._namespaces.items() if kept != name}
+        self._namespace_objects = {n: kept for n, kept in self._namespace_objects.items() if n != name}
 
     def _compact(self) -> None:
-        """Give dead rows up once they outnumber the live: a new table, the old one stays with its readers."""
+        """Give dead rows up once there are many: a new table, the old one stays with its readers."""
         table = self._devices
-        if table.dead <= max(1000, len(table) // 2):
+        if table.dead <= max(_FEW_DEAD, len(table.row_of) // 4):
             return
-        self._devices = DeviceTable()
-        self._occupancy = OccupancyColumns()
-        self._of_pool = {}
-        self._settle({state.key for state in self._pools.states()})
+        self._devices = table.compacted()
+        self._occupancy.renumber(self._devices.kept)
+        self._builder.renumbered(self._devices.kept, len(table))
+        row_of = self._devices.row_of
+        self._rows_of = {
+            key: {name: row_of[DeviceID(key.driver, key.pool, name)] for name in rows}
+            for key, rows in self._rows_of.items()
+        }
+        self.in_flight.drop_assumptions()  # they name rows
 
 
 class _HasMetadata(Protocol):
@@ -327,6 +379,10 @@ class _HasMetadata(Protocol):
 def _key(obj: object) -> ObjectKey:
     meta = cast("_HasMetadata", obj).metadata
     return ObjectKey(meta.namespace, meta.name)
+
+
+def _version(obj: object) -> str:
+    return str(cast("_HasMetadata", obj).metadata.resource_version)
 
 
 def _uid(obj: object) -> str:

@@ -6,7 +6,8 @@ Never: devices (see `devices`), or which pod causes a use (see `pods`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +19,21 @@ from extender.inventory.requests import is_extended_resource, quantity_milli
 Int64 = npt.NDArray[np.int64]
 
 NATIVE = ("cpu", "memory", "pods")
+_MOST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class NodeColumns:
-    """Amounts by resource name, one element a slot, in thousandths (int64). Never written to."""
+    """Amounts by resource name, one element a slot, in thousandths (int64). Never written to.
+
+    `allocatable` names what at least one node lists, be it with 0. `objects` are the nodes as last seen, by
+    slot; None for a free slot.
+    """
 
     allocatable: Mapping[str, Int64]
     used: Mapping[str, Int64]
     slots: int
+    objects: Sequence[Node | None]
 
     def free(self, resource: str) -> Int64 | None:
         """Allocatable less used, int64[slots]; None when no node offers the resource."""
@@ -38,56 +45,61 @@ class NodeColumns:
 
 
 class NodeTable:
-    """Slots and columns of all nodes; the ledger is its only writer."""
+    """Slots and columns of all nodes; the ledger is its only writer.
+
+    `slots_version` grows when a name gets or loses its slot, `placement_version` when what topology reads of
+    a node changes.
+    """
 
     def __init__(self) -> None:
         self.slot_of: dict[str, int] = {}
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
+        self.slots_version = 0
+        self.placement_version = 0
         self._free_slots: list[int] = []
         self._allocatable: dict[str, Int64] = {name: np.zeros(0, np.int64) for name in NATIVE}
         self._used: dict[str, Int64] = {name: np.zeros(0, np.int64) for name in NATIVE}
+        self._listed: Counter[str] = Counter()
         self._usage_by_name: dict[str, dict[str, int]] = {}
         self._columns: NodeColumns | None = None
 
     def __len__(self) -> int:
         return len(self.slot_of)
 
-    def upsert(self, node: Node) -> bool:
-        """Add or update a node; True when slots or labels changed, so that a topology must be rebuilt."""
+    def upsert(self, node: Node) -> int | None:
+        """Add or update a node; its slot when topology must hear of the change, else None."""
         name = node.metadata.name
         slot = self.slot_of.get(name)
+        before = None if slot is None else self.nodes[slot]
         if slot is None:
-            structural = True
             slot = self._take_slot(name)
             for resource, amount in self._usage_by_name.get(name, {}).items():
-                self._column(self._used, resource)[slot] = amount
-        else:
-            before = self.nodes[slot]
-            structural = before is None or _placement_of(before) != _placement_of(node)
+                self._column(self._used, resource)[slot] = _held(amount)
+        structural = before is None or _placement_of(before) != _placement_of(node)
         self.nodes[slot] = node
-        offered = node.status.allocatable or {}
         self._columns = None
-        for resource, column in self._writable(self._allocatable).items():
-            column[slot] = quantity_milli(offered[resource]) if resource in offered else 0
-        for resource in offered:
-            if resource not in self._allocatable and is_extended_resource(resource):
-                self._column(self._allocatable, resource)[slot] = quantity_milli(offered[resource])
-        return structural
+        if before is None or before.status.allocatable != node.status.allocatable:
+            self._offer(slot, before, node)
+        if structural:
+            self.placement_version += 1
+        return slot if structural else None
 
-    def delete(self, name: str) -> bool:
-        """Forget a node; True when it was known."""
+    def delete(self, name: str) -> int | None:
+        """Forget a node; the slot that it leaves, None when it was not known."""
         slot = self.slot_of.pop(name, None)
         if slot is None:
-            return False
-        self.nodes[slot] = None
+            return None
+        before, self.nodes[slot] = self.nodes[slot], None
         self.names[slot] = ""
         self._columns = None
-        for columns in (self._allocatable, self._used):
-            for column in self._writable(columns).values():
-                column[slot] = 0
+        self._offer(slot, before, None)
+        for resource in self._usage_by_name.get(name, {}):
+            self._column(self._used, resource)[slot] = 0
         self._free_slots.append(slot)
-        return True
+        self.slots_version += 1
+        self.placement_version += 1
+        return slot
 
     def use(self, name: str, amounts: Mapping[str, int], sign: int) -> None:
         """Count (`sign` 1) or give back (-1) what a pod bound to node `name` asks for, in thousandths.
@@ -98,10 +110,12 @@ class NodeTable:
         slot = self.slot_of.get(name)
         self._columns = None
         for resource, amount in amounts.items():
-            usage[resource] = usage.get(resource, 0) + sign * amount
-            if slot is not None and (resource in NATIVE or is_extended_resource(resource)):
-                self._column(self._used, resource)[slot] = usage[resource]
-            if not usage[resource]:
+            if resource not in NATIVE and not is_extended_resource(resource):
+                continue
+            left = usage[resource] = usage.get(resource, 0) + sign * amount
+            if slot is not None:
+                self._column(self._used, resource)[slot] = _held(left)
+            if not left:
                 del usage[resource]
         if not usage:
             del self._usage_by_name[name]
@@ -109,11 +123,27 @@ class NodeTable:
     def columns(self) -> NodeColumns:
         """Columns as they stand; the next write copies what it touches."""
         if self._columns is None:
-            self._columns = NodeColumns(dict(self._allocatable), dict(self._used), len(self.names))
-            self._shared = True
+            self._columns = NodeColumns(
+                {name: c for name, c in self._allocatable.items() if name in NATIVE or self._listed[name]},
+                {name: c for name, c in self._used.items() if name in NATIVE or c.any()},
+                len(self.names),
+                self.nodes.copy(),
+            )
             for column in (*self._allocatable.values(), *self._used.values()):
                 column.flags.writeable = False
         return self._columns
+
+    def _offer(self, slot: int, before: Node | None, node: Node | None) -> None:
+        """Write what a node offers over what it offered."""
+        former = (before.status.allocatable if before is not None else None) or {}
+        offered = (node.status.allocatable if node is not None else None) or {}
+        for resource in {**former, **offered}:
+            if resource not in NATIVE and not is_extended_resource(resource):
+                continue
+            self._listed[resource] += (resource in offered) - (resource in former)
+            if former.get(resource) != offered.get(resource):
+                value = quantity_milli(offered[resource]) if resource in offered else 0
+                self._column(self._allocatable, resource)[slot] = value
 
     def _take_slot(self, name: str) -> int:
         if self._free_slots:
@@ -129,14 +159,8 @@ class NodeTable:
                     for resource, column in columns.items():
                         columns[resource] = np.concatenate([column, np.zeros(size - len(column), np.int64)])
         self.slot_of[name] = slot
+        self.slots_version += 1
         return slot
-
-    @staticmethod
-    def _writable(columns: dict[str, Int64]) -> dict[str, Int64]:
-        for resource, column in columns.items():
-            if not column.flags.writeable:
-                columns[resource] = column.copy()
-        return columns
 
     def _column(self, columns: dict[str, Int64], resource: str) -> Int64:
         column = columns.get(resource)
@@ -145,6 +169,11 @@ class NodeTable:
         elif not column.flags.writeable:
             column = columns[resource] = column.copy()
         return column
+
+
+def _held(amount: int) -> int:
+    """An amount as a column can hold it."""
+    return min(amount, _MOST)
 
 
 def _placement_of(node: Node) -> tuple[object, ...]:

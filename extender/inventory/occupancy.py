@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.inventory.claims import Holding
-from extender.inventory.devices import DeviceTable
+from extender.inventory.devices import DeviceTable, Int32
 from extender.inventory.sharedmap import SharedMap
 from extender.model.device import DeviceID
 
@@ -48,6 +48,11 @@ class OccupancyColumns:
                 self._taken[row] = any(holding.share_id is None for holding in held)
                 self._shared[row] = any(holding.share_id is not None for holding in held)
 
+    def renumber(self, kept: Int32) -> None:
+        """The table was compacted: row `kept[i]` is row i now."""
+        self._own(0)
+        self._taken, self._shared, self._view = self._taken[kept], self._shared[kept], None
+
     def view(self, rows: int) -> Occupancy:
         """Columns of the first `rows` rows."""
         if self._view is None or self._rows != rows:
@@ -61,7 +66,7 @@ class OccupancyColumns:
     def _own(self, rows: int) -> None:
         if self._view is None and rows <= len(self._taken):
             return
-        size = len(self._taken)
+        size = max(64, len(self._taken))
         while size < rows:
             size *= 2
         taken, shared = np.zeros(size, np.bool_), np.zeros(size, np.bool_)

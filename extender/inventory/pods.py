@@ -47,11 +47,8 @@ class PodTable:
         self._nodes = nodes
 
     def upsert(self, pod: Pod) -> tuple[PodRecord | None, PodRecord]:
-        """Add or update a pod; the record before and after. A new UID under an old name ends the old pod."""
+        """Add or update a pod; the record before and after."""
         key = ObjectKey(pod.metadata.namespace, pod.metadata.name)
-        former = self.uid_of.get(key)
-        if former is not None and former != pod.metadata.uid:
-            self.delete(former)
         before = self.by_uid.get(pod.metadata.uid)
         node = "" if pod.status.phase in TERMINAL else pod.spec.node_name
         record = PodRecord(pod, node, counted_requests(pod) if node else {})
@@ -98,17 +95,19 @@ def scheduled_condition(pod: Pod) -> Condition | None:
     return None
 
 
-def pod_claim_names(pod: Pod) -> list[str]:
-    """Names of the pod's existing claims: direct, made from templates, and for extended resources."""
-    made = {
-        status.name: status.resource_claim_name
-        for status in pod.status.resource_claim_statuses or ()
-        if status.resource_claim_name
-    }
+def pod_claim_names(pod: Pod) -> list[str] | None:
+    """Names of the pod's claims: direct, made from templates, and for extended resources.
+
+    None while a claim from a template has not been made yet. An entry whose status has no name needs none.
+    """
+    made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses or ()}
     names = []
     for entry in pod.spec.resource_claims or ():
-        name = entry.resource_claim_name or made.get(entry.name)
-        if name:
+        if entry.resource_claim_name:
+            names.append(entry.resource_claim_name)
+        elif entry.name not in made:
+            return None
+        elif name := made[entry.name]:
             names.append(name)
     backed = pod.status.extended_resource_claim_status
     if backed is not None and backed.resource_claim_name:

@@ -7,12 +7,12 @@ Rules: dynamic-resource-allocation structured/internal pools (GatherPools).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
-from extender.api.resource import DeviceTaintRule, ResourceSlice
+from extender.api.resource import Device, DeviceTaintRule, ResourceSlice
 from extender.inventory.taintrules import rule_covers_pool, with_rules
 from extender.model.ids import PoolKey
 
@@ -28,13 +28,31 @@ class PoolState:
     expected: int
     node: str | None  # the one node of a local pool
     binding: bool  # a device has binding conditions: such pools go last
-    valid: bool  # no device name twice
+    valid: bool  # no device name or counter set twice, and every counter that is consumed exists
+    groups: bool  # a device has compatibility groups: without that feature its slice does not count
     shape: tuple[object, ...]  # all of the pool that is not a device: equal for pools that behave alike
 
     @property
     def complete(self) -> bool:
         """All slices of the newest generation have been published."""
         return len(self.slices) == self.expected
+
+    @property
+    def usable(self) -> bool:
+        """Devices may be allocated from the pool (seen from a node which all of its slices are for)."""
+        return self.complete and self.valid
+
+    def devices(self) -> Iterator[Device]:
+        """Devices of the newest generation, slice by slice; one that is published twice comes twice."""
+        for member in self.slices:
+            if not member.spec.shared_counters:
+                yield from member.spec.devices or ()
+
+    def older_devices(self) -> Iterator[Device]:
+        """Devices of older generations, which nodes that do not see the newest one may still use."""
+        for member in self.published:
+            if member.spec.pool.generation != self.generation:
+                yield from member.spec.devices or ()
 
 
 class PoolTable:
@@ -46,6 +64,7 @@ class PoolTable:
         self._states: dict[PoolKey, PoolState] = {}
         self._local: dict[str, set[PoolKey]] = {}
         self._wide: set[PoolKey] = set()
+        self._wide_states: tuple[PoolState, ...] | None = None
         self._rules: dict[str, DeviceTaintRule] = {}
 
     def upsert_rule(self, rule: DeviceTaintRule) -> set[PoolKey]:
@@ -80,6 +99,7 @@ class PoolTable:
             if before is not None:
                 if before.node is None:
                     self._wide.discard(key)
+                    self._wide_states = None
                 else:
                     nodes.add(before.node)
                     of_node = self._local[before.node]
@@ -90,16 +110,18 @@ class PoolTable:
             if not members:
                 self._names.pop(key, None)
                 continue
-            patched = [with_rules(member, self._rules.values()) for member in members.values()]
+            rules = self._rules.values()
+            patched = [with_rules(m, rules) for m in members.values()] if rules else list(members.values())
             state = self._states[key] = _state(key, patched)
             if state.node is None:
                 self._wide.add(key)
+                self._wide_states = None
             else:
                 nodes.add(state.node)
                 self._local.setdefault(state.node, set()).add(key)
         return nodes
 
-    def rules(self) -> Iterable[DeviceTaintRule]:
+    def rules(self) -> Collection[DeviceTaintRule]:
         """All taint rules."""
         return self._rules.values()
 
@@ -117,9 +139,11 @@ class PoolTable:
         pools.sort(key=lambda pool: (pool.binding, pool.key.driver.encode(), pool.key.pool.encode()))
         return pools
 
-    def wide(self) -> list[PoolState]:
-        """All pools that are not local to one node."""
-        return [self._states[key] for key in sorted(self._wide)]
+    def wide(self) -> tuple[PoolState, ...]:
+        """All pools that are not local to one node; the same tuple while none of them changes."""
+        if self._wide_states is None:
+            self._wide_states = tuple(self._states[key] for key in sorted(self._wide))
+        return self._wide_states
 
     def _remove(self, name: str) -> set[PoolKey]:
         before = self.slices.pop(name, None)
@@ -137,29 +161,46 @@ def pool_key(published: ResourceSlice) -> PoolKey:
 
 def _state(key: PoolKey, members: list[ResourceSlice]) -> PoolState:
     generation = max(member.spec.pool.generation for member in members)
-    newest = sorted(
-        (member for member in members if member.spec.pool.generation == generation),
-        key=lambda member: member.metadata.name,
-    )
+    published = tuple(sorted(members, key=lambda member: member.metadata.name))
+    newest = tuple(member for member in published if member.spec.pool.generation == generation)
     node = newest[0].spec.node_name
     # Slices of an older generation elsewhere still count for their own node: such a pool is not simple.
     local = bool(node) and all(member.spec.node_name == node for member in members)
-    names = [device.name for member in newest for device in member.spec.devices or ()]
-    devices = tuple(len(member.spec.devices or ()) for member in newest)
-    counters = tuple(
-        msgspec.json.encode(member.spec.shared_counters) for member in newest if member.spec.shared_counters
-    )
-    binding = any(d.binding_conditions for member in newest for d in member.spec.devices or ())
-    valid = len(names) == len(set(names))
-    complete = len(newest) == newest[0].spec.pool.resource_slice_count
+    devices = [d for member in newest if not member.spec.shared_counters for d in member.spec.devices or ()]
+    binding = any(device.binding_conditions is not None for device in devices)
+    valid = len({device.name for device in devices}) == len(devices) and _counters_known(newest, devices)
+    groups = any(use.compatibility_groups for d in devices for use in d.consumes_counters or ())
+    expected = newest[0].spec.pool.resource_slice_count
     return PoolState(
         key=key,
         generation=generation,
-        slices=tuple(newest),
-        published=tuple(sorted(members, key=lambda member: member.metadata.name)),
-        expected=newest[0].spec.pool.resource_slice_count,
+        slices=newest,
+        published=published,
+        expected=expected,
         node=node if local else None,
         binding=binding,
         valid=valid,
-        shape=(key.driver, binding, valid, complete, devices, counters),
+        groups=groups,
+        shape=(
+            key.driver,
+            binding,
+            valid,
+            len(newest) == expected,
+            tuple(len(member.spec.devices or ()) for member in newest),
+            tuple(msgspec.json.encode(m.spec.shared_counters) for m in newest if m.spec.shared_counters),
+        ),
+    )
+
+
+def _counters_known(slices: Iterable[ResourceSlice], devices: Iterable[Device]) -> bool:
+    sets: dict[str, Mapping[str, object]] = {}
+    for member in slices:
+        for counter_set in member.spec.shared_counters or ():
+            if counter_set.name in sets:
+                return False
+            sets[counter_set.name] = counter_set.counters or {}
+    return all(
+        use.counter_set in sets and (use.counters or {}).keys() <= sets[use.counter_set].keys()
+        for device in devices
+        for use in device.consumes_counters or ()
     )

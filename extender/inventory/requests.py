@@ -11,7 +11,7 @@ from functools import lru_cache
 from extender.api.core import Container, PodSpec
 from extender.api.quantity import Quantity
 
-POD_LEVEL = ("cpu", "memory")
+_POD_LEVEL = ("cpu", "memory")
 
 
 IMPLICIT_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
@@ -63,7 +63,7 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     """Effective requests of a pod in thousandths, by resource name.
 
     The larger of (containers + sidecars) and the peak of each init container beside the sidecars started
-    before it, plus overhead. Pod-level cpu and memory requests (KEP-2837) win over the sum.
+    before it, plus overhead. Pod-level requests for cpu, memory and huge pages (KEP-2837) win over the sum.
     """
     total: dict[str, int] = {}
     for container in spec.containers or ():
@@ -82,9 +82,9 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
             _raise(peak, beside)
     _raise(total, peak)
     if spec.resources is not None and spec.resources.requests:
-        for name in POD_LEVEL:
-            if name in spec.resources.requests:
-                total[name] = quantity_milli(spec.resources.requests[name])
+        for name, value in spec.resources.requests.items():
+            if name in _POD_LEVEL or name.startswith("hugepages-"):
+                total[name] = quantity_milli(value)
     for name, value in (spec.overhead or {}).items():
         total[name] = total.get(name, 0) + quantity_milli(value)
     return total

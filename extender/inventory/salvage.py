@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from extender.api.core import Container, Pod, PodSpec, ResourceRequirements
+from extender.api.core import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from extender.api.meta import ObjectMeta
 from extender.api.resource import (
     AllocationResult,
@@ -49,8 +49,12 @@ def _document(raw: bytes) -> object:
         return None
 
 
-def salvage_claim(raw: bytes) -> ResourceClaim | None:
-    """Name and allocated devices; None when not even a name can be read. Doubtful shares count as whole."""
+def salvage_claim(raw: bytes, former: ResourceClaim | None = None) -> ResourceClaim | None:
+    """Name, owners and allocated devices; None when not even a name can be read.
+
+    Doubtful shares count as whole. Where there is an allocation without a device that can be read, what
+    `former`, the claim as it was last seen, held is held still.
+    """
     document = _document(raw)
     meta = _meta(document)
     if not meta.name:
@@ -62,26 +66,40 @@ def salvage_claim(raw: bytes) -> ResourceClaim | None:
             device=_text(_dig(result, "device")),
         )
         for result in _items(_dig(document, "status", "allocation", "devices", "results"))
+        if isinstance(result, dict)
     ]
     allocation = AllocationResult(devices=DeviceAllocationResult(results=results)) if results else None
+    if allocation is None and _dig(document, "status", "allocation") is not None and former is not None:
+        allocation = former.status.allocation
     return ResourceClaim(metadata=meta, status=ResourceClaimStatus(allocation=allocation))
 
 
 def salvage_pod(raw: bytes) -> Pod | None:
-    """Name, node and the extended resources asked for; None when not even a UID can be read."""
+    """Name, node, phase and the extended resources asked for; None when not even a UID can be read."""
     document = _document(raw)
     meta = _meta(document)
     if not meta.uid:
         return None
-    containers = [
-        Container(resources=ResourceRequirements(requests=asked))
-        for container in _items(_dig(document, "spec", "containers"))
-        if (asked := _whole_requests(_dig(container, "resources", "limits")))
-    ]
     return Pod(
         metadata=meta,
-        spec=PodSpec(node_name=_text(_dig(document, "spec", "nodeName")), containers=containers),
+        spec=PodSpec(
+            node_name=_text(_dig(document, "spec", "nodeName")),
+            containers=_asking(_dig(document, "spec", "containers")),
+            init_containers=_asking(_dig(document, "spec", "initContainers")),
+        ),
+        status=PodStatus(phase=_text(_dig(document, "status", "phase"))),
     )
+
+
+def _asking(containers: object) -> list[Container]:
+    return [
+        Container(
+            resources=ResourceRequirements(requests=asked),
+            restart_policy=_text(_dig(container, "restartPolicy")) or None,
+        )
+        for container in _items(containers)
+        if (asked := _whole_requests(_dig(container, "resources", "limits")))
+    ]
 
 
 def _whole_requests(limits: object) -> dict[str, str | int | float]:
@@ -90,5 +108,6 @@ def _whole_requests(limits: object) -> dict[str, str | int | float]:
     return {
         name: value
         for name, value in limits.items()
-        if is_extended_resource(name) and (isinstance(value, int) or str(value).isdigit())
+        if is_extended_resource(name)
+        and (type(value) is int or (isinstance(value, str) and value.isdecimal()))
     }

@@ -5,16 +5,17 @@ Never: ordering, or iteration while writing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TypeVar, overload
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+D = TypeVar("D")
 
 _BUCKETS = 256
 
 
-class SharedMap(Generic[K, V]):
+class SharedMap(Mapping[K, V]):
     """A dict in 256 buckets; `copy()` shares all of them, a later write copies one.
 
     With 10,000 entries a write after a copy moves about 40 of them, not 10,000.
@@ -36,9 +37,20 @@ class SharedMap(Generic[K, V]):
         self._owned = set()
         return other
 
-    def get(self, key: K) -> V | None:
-        """Return the value, or None."""
-        return self._buckets[hash(key) % _BUCKETS].get(key)
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V | D) -> V | D: ...
+    def get(self, key: K, default: V | D | None = None) -> V | D | None:
+        """Return the value, or `default`."""
+        return self._buckets[hash(key) % _BUCKETS].get(key, default)
+
+    def __getitem__(self, key: K) -> V:
+        return self._buckets[hash(key) % _BUCKETS][key]
+
+    def __iter__(self) -> Iterator[K]:
+        for bucket in self._buckets:
+            yield from bucket
 
     def set(self, key: K, value: V) -> None:
         """Add or replace an entry."""
@@ -55,17 +67,7 @@ class SharedMap(Generic[K, V]):
         self._size -= 1
         return self._writable(index).pop(key)
 
-    def values(self) -> Iterator[V]:
-        """Every value, in no useful order."""
-        for bucket in self._buckets:
-            yield from bucket.values()
-
-    def items(self) -> Iterator[tuple[K, V]]:
-        """Every entry, in no useful order."""
-        for bucket in self._buckets:
-            yield from bucket.items()
-
-    def __contains__(self, key: K) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._buckets[hash(key) % _BUCKETS]
 
     def __len__(self) -> int:

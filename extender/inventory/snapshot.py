@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from extender.api.core import Pod
+from extender.api.core import Namespace, Pod
 from extender.api.resource import ResourceClaim
 from extender.inventory.claims import ClaimRecord, Holding
 from extender.inventory.classes import Classes
@@ -30,7 +30,8 @@ class Snapshot:
     claims: SharedMap[ObjectKey, ClaimRecord]
     holders: SharedMap[DeviceID, tuple[Holding, ...]]
     pods: SharedMap[str, PodRecord]
-    namespaces: Mapping[str, Mapping[str, str]]  # labels by name
+    pod_uids: SharedMap[ObjectKey, str]
+    namespaces: Mapping[str, Namespace]
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """A claim, None when the ledger has not seen it."""
@@ -41,6 +42,11 @@ class Snapshot:
         """A pod by UID, None when the ledger has not seen it."""
         record = self.pods.get(uid)
         return None if record is None else record.pod
+
+    def pod_named(self, namespace: str, name: str) -> Pod | None:
+        """A pod by its name, None when the ledger has not seen it."""
+        uid = self.pod_uids.get(ObjectKey(namespace, name))
+        return None if uid is None else self.pod(uid)
 
     def held_by(self, device: DeviceID) -> tuple[Holding, ...]:
         """Who holds a device."""

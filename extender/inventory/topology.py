@@ -1,26 +1,33 @@
 """The fleet's shape at one moment: nodes by slot, and each node's devices in the allocator's order.
 
-Made from slices and nodes only; claims and pods change it never, so it lives for minutes.
+Made from slices and nodes only; claims and pods change it never, so it lives for minutes. A change of a node
+or a pool makes a new topology that shares with the old one all that did not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from extender.api.core import Node
-from extender.api.resource import Device
 from extender.inventory.devices import DeviceTable, Int32
 from extender.inventory.nodes import NodeTable
 from extender.inventory.pools import PoolState, PoolTable
+from extender.inventory.sharedmap import SharedMap
 from extender.model.device import DeviceFacts
+from extender.model.ids import PoolKey
 
 Bool = npt.NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 _NO_ROWS: Int32 = np.zeros(0, np.int32)
+_NO_FLAGS = (0, False, False, False)
+_FEW = 64
+"""Up to so many changed slots are spliced in one by one; more make a new topology from the ground."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,25 +36,30 @@ class Topology:
 
     `order` holds the rows of all devices in complete, valid local pools, node by node in slot order and
     within a node in the order in which kube-scheduler's allocator tries them; the devices of slot `s` are
-    `order[starts[s]:starts[s + 1]]`.
+    `order[starts[s]:starts[s + 1]]`. Of `table` only the first `rows` rows belong to this topology. `names`,
+    `slot_of`, `nodes` and `wide` stay the same objects for as long as they hold the same.
     """
 
-    table: DeviceTable  # rows and ids; its columns are read through `facts` and `devices` below
-    facts: Sequence[DeviceFacts]  # by row
-    devices: Sequence[Device]  # by row
+    table: DeviceTable
+    rows: int
     names: Sequence[str]  # by slot, "" for a free slot
-    nodes: Sequence[Node | None]  # by slot
+    nodes: Sequence[Node | None]  # by slot; labels, taints and features are right, conditions may be old
     slot_of: Mapping[str, int]
     order: Int32  # int32[n]
     starts: Int32  # int32[slots + 1]
-    slot_of_row: Int32  # int32[rows]; -1: not reachable through a local pool
     pools: Mapping[str, tuple[PoolState, ...]]  # local pools by node, the unusable ones too
     wide: tuple[PoolState, ...]
     wide_rows: Int32  # rows of devices in pools that several nodes may reach
     doubtful: Bool  # bool[slots]: a local pool is incomplete or invalid (matters for mode All)
+    grouped: Bool  # bool[slots]: a local pool has compatibility groups: features decide what counts
     pools_shape: Int32  # int32[slots]: equal for nodes whose local pools are alike but for their devices
     accelerator: Bool  # bool[slots]: a device that is an accelerator is published for the node
     version: int
+
+    @property
+    def facts(self) -> Sequence[DeviceFacts]:
+        """What selectors see of each device, by row; a copy."""
+        return self.table.facts[: self.rows]
 
     def per_node(self, mask: Bool) -> Int32:
         """Count by slot of the devices for which `mask` (bool[n], in `order`) holds, int32[slots]."""
@@ -63,83 +75,160 @@ class TopologyBuilder:
     def __init__(self, ignored_drivers: Sequence[str]) -> None:
         self._ignored = frozenset(ignored_drivers)
         self._rows: dict[str, Int32] = {}
-        self._pools: dict[str, tuple[PoolState, ...]] = {}
-        self._flags: dict[str, tuple[int, bool, bool]] = {}
+        self._pools: SharedMap[str, tuple[PoolState, ...]] = SharedMap()
+        self._flags: dict[str, tuple[int, bool, bool, bool]] = {}
         self._shapes: dict[tuple[object, ...], int] = {(): 0}
         self._version = 0
-        self._current: Topology | None = None
+        self._last: Topology | None = None
+        self._stale = True
+        self._nodes: set[str] = set()  # whose local pools changed since the last topology
+        self._slots: set[int] = set()  # that changed hands or labels since then
+        self._seen = (-1, -1)  # versions of the node table that the last topology shows
 
-    def node_pools_changed(self, node: str, pools: PoolTable, table: DeviceTable) -> None:
-        """The local pools of a node are others now: enter their devices as rows."""
-        local = pools.local(node)
-        self._current = None
+    def node_pools_changed(self, node: str, local: Sequence[PoolState], rows: Sequence[int]) -> None:
+        """The local pools of a node, in the allocator's order, and the rows of the usable ones' devices."""
+        self._stale = True
+        self._nodes.add(node)
         if not local:
-            for known in (self._rows, self._pools, self._flags):
-                known.pop(node, None)
+            self._rows.pop(node, None)
+            self._flags.pop(node, None)
+            self._pools.pop(node)
             return
-        rows = [
-            table.upsert(pool.key.driver, pool.key.pool, device)
-            for pool in local
-            if pool.complete and pool.valid
-            for member in pool.slices
-            for device in member.spec.devices or ()
-        ]
         self._rows[node] = np.array(rows, np.int32) if rows else _NO_ROWS
-        self._pools[node] = tuple(local)
-        doubtful = any(not (pool.complete and pool.valid) for pool in local)
-        accelerator = any(
-            pool.key.driver not in self._ignored and any(member.spec.devices for member in pool.slices)
-            for pool in local
-        )
+        self._pools.set(node, tuple(local))
         shape = self._shapes.setdefault(tuple(pool.shape for pool in local), len(self._shapes))
-        self._flags[node] = (shape, doubtful, accelerator)
-
-    def invalidate(self) -> None:
-        """Nodes or wide pools changed."""
-        self._current = None
-
-    def current(self, nodes: NodeTable, pools: PoolTable, table: DeviceTable) -> Topology:
-        """The topology of now; built only after a change."""
-        if self._current is None:
-            self._version += 1
-            self._current = self._build(nodes, pools, table)
-        return self._current
-
-    def _build(self, nodes: NodeTable, pools: PoolTable, table: DeviceTable) -> Topology:
-        names = list(nodes.names)
-        rows = [self._rows.get(name, _NO_ROWS) for name in names]
-        starts = np.zeros(len(names) + 1, np.int32)
-        np.cumsum([len(r) for r in rows], out=starts[1:]) if rows else None
-        order = np.concatenate(rows) if rows else _NO_ROWS
-        slot_of_row = np.full(len(table), -1, np.int32)
-        slot_of_row[order] = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(starts))
-        wide = tuple(pools.wide())
-        wide_rows = (
-            [
-                table.row_of[device_id]
-                for device_id in table.row_of
-                if (device_id.driver, device_id.pool) in {pool.key for pool in wide}
-            ]
-            if wide
-            else []
+        self._flags[node] = (
+            shape,
+            any(not pool.usable for pool in local),
+            any(pool.groups for pool in local),
+            any(
+                pool.key.driver not in self._ignored and any(member.spec.devices for member in pool.slices)
+                for pool in local
+            ),
         )
-        none = (0, False, False)
-        flags = np.array([self._flags.get(name, none) for name in names], np.int32).reshape(-1, 3)
-        return Topology(
+
+    def wide_pools_changed(self) -> None:
+        """A pool that several nodes may reach changed, came or went."""
+        self._stale = True
+
+    def slot_changed(self, slot: int) -> None:
+        """A node came, went, or changed in what topology holds of it."""
+        self._stale = True
+        self._slots.add(slot)
+
+    def renumbered(self, kept: Int32, rows: int) -> None:
+        """The device table was compacted: row `kept[i]` of `rows` is row i now."""
+        number = np.zeros(rows, np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        self._rows = {node: number[held] for node, held in self._rows.items()}
+        self._last = None
+        self._stale = True
+
+    def current(
+        self,
+        nodes: NodeTable,
+        pools: PoolTable,
+        table: DeviceTable,
+        rows_of: Mapping[PoolKey, Mapping[str, int]],
+    ) -> Topology:
+        """The topology of now; made only after a change. `rows_of`: rows by device name, by pool."""
+        if self._last is not None and not self._stale:
+            return self._last
+        self._version += 1
+        changed = self._slots | {nodes.slot_of[name] for name in self._nodes if name in nodes.slot_of}
+        last = self._last
+        if last is None or len(changed) > _FEW:
+            last = self._build(last, nodes, table)
+        elif changed:
+            last = self._spliced(last, nodes, sorted(changed))
+        wide = pools.wide()
+        wide_rows = last.wide_rows
+        if wide is not last.wide:
+            wide_rows = np.array([row for pool in wide for row in rows_of[pool.key].values()], np.int32)
+        self._last = replace(
+            last,
             table=table,
-            facts=list(table.facts),
-            devices=list(table.devices),
-            names=names,
-            nodes=list(nodes.nodes),
-            slot_of=dict(nodes.slot_of),
-            order=order,
-            starts=starts,
-            slot_of_row=slot_of_row,
-            pools=dict(self._pools),
+            rows=len(table),
+            pools=self._pools.copy(),
             wide=wide,
-            wide_rows=np.array(wide_rows, np.int32),
-            pools_shape=flags[:, 0],
-            doubtful=flags[:, 1].astype(np.bool_),
-            accelerator=flags[:, 2].astype(np.bool_),
+            wide_rows=wide_rows,
             version=self._version,
         )
+        self._stale = False
+        self._nodes.clear()
+        self._slots.clear()
+        self._seen = (nodes.slots_version, nodes.placement_version)
+        return self._last
+
+    def _build(self, last: Topology | None, nodes: NodeTable, table: DeviceTable) -> Topology:
+        names, slot_of, objects = self._of_nodes(last, nodes)
+        rows = [self._rows.get(name, _NO_ROWS) for name in names]
+        starts = np.zeros(len(names) + 1, np.int32)
+        if rows:
+            np.cumsum(np.fromiter(map(len, rows), np.int32, len(rows)), out=starts[1:])
+        flags = [self._flags.get(name, _NO_FLAGS) for name in names]
+        shape, doubtful, grouped, accelerator = zip(*flags, strict=True) if flags else ((), (), (), ())
+        return Topology(
+            table=table,
+            rows=len(table),
+            names=names,
+            nodes=objects,
+            slot_of=slot_of,
+            order=np.concatenate(rows) if rows else _NO_ROWS,
+            starts=starts,
+            pools={},
+            wide=(),
+            wide_rows=_NO_ROWS,
+            doubtful=np.array(doubtful, np.bool_),
+            grouped=np.array(grouped, np.bool_),
+            pools_shape=np.array(shape, np.int32),
+            accelerator=np.array(accelerator, np.bool_),
+            version=self._version,
+        )
+
+    def _spliced(self, last: Topology, nodes: NodeTable, changed: Sequence[int]) -> Topology:
+        """The last topology with the changed slots put in place."""
+        names, slot_of, objects = self._of_nodes(last, nodes)
+        more = len(names) - len(last.names)
+        order = last.order
+        starts = np.concatenate((last.starts, np.full(more, last.starts[-1], np.int32)))
+        shape, doubtful = _grown(last.pools_shape, more), _grown(last.doubtful, more)
+        grouped, accelerator = _grown(last.grouped, more), _grown(last.accelerator, more)
+        for slot in changed:
+            name = names[slot]
+            rows = self._rows.get(name, _NO_ROWS)
+            start, end = int(starts[slot]), int(starts[slot + 1])
+            if len(rows) != end - start:
+                order = np.concatenate((order[:start], rows, order[end:]))
+                starts[slot + 1 :] += len(rows) - (end - start)
+            elif not np.array_equal(rows, order[start:end]):
+                order = order.copy() if order is last.order else order
+                order[start:end] = rows
+            shape[slot], doubtful[slot], grouped[slot], accelerator[slot] = self._flags.get(name, _NO_FLAGS)
+        return replace(
+            last,
+            names=names,
+            slot_of=slot_of,
+            nodes=objects,
+            order=order,
+            starts=starts,
+            pools_shape=shape,
+            doubtful=doubtful,
+            grouped=grouped,
+            accelerator=accelerator,
+        )
+
+    def _of_nodes(
+        self, last: Topology | None, nodes: NodeTable
+    ) -> tuple[Sequence[str], Mapping[str, int], Sequence[Node | None]]:
+        slots, placement = self._seen
+        if last is None or slots != nodes.slots_version:
+            return nodes.names.copy(), nodes.slot_of.copy(), nodes.nodes.copy()
+        if placement != nodes.placement_version:
+            return last.names, last.slot_of, nodes.nodes.copy()
+        return last.names, last.slot_of, last.nodes
+
+
+def _grown(column: npt.NDArray[T], more: int) -> npt.NDArray[T]:
+    """A copy with `more` zeros at its end."""
+    return np.concatenate((column, np.zeros(more, column.dtype)))

@@ -31,6 +31,7 @@ from extender.verbs.filter import FilterAnswer
 T = TypeVar("T")
 
 NO_PRIORITIES = b"[]"
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class ArgsCodec:
@@ -43,7 +44,7 @@ class ArgsCodec:
         self._name = msgspec.json.Decoder(NamedNode)
         self._encoder = msgspec.json.Encoder()
         self._hosts: list[bytes] = []
-        self._hosts_topology: Topology | None = None
+        self._hosts_of_names: Sequence[str] | None = None
         self._ends = [f"{score}}},".encode() for score in range(BEST + 1)]
 
     def args(self, body: bytes) -> tuple[ExtenderArgs, list[str]]:
@@ -55,7 +56,7 @@ class ArgsCodec:
         if (
             found.pod is None
             or not found.pod.metadata.uid
-            or (found.node_names is None and found.nodes is None)
+            or (found.node_names is None and (found.nodes is None or found.nodes.items is None))
         ):
             found = convert_tolerantly(body, ExtenderArgs)
         if found.pod is None:
@@ -64,7 +65,7 @@ class ArgsCodec:
             return found, found.node_names
         if found.nodes is None:
             raise WireError("NodeNames and Nodes are both missing")
-        return found, [self._node_name(raw, at) for at, raw in enumerate(found.nodes.items or ())]
+        return found, self._names_of(found.nodes.items or ())
 
     def binding(self, body: bytes) -> ExtenderBindingArgs:
         """Arguments of bind. Raises WireError that names the field."""
@@ -85,15 +86,16 @@ class ArgsCodec:
         return found
 
     def filter_result(self, args: ExtenderArgs, names: Sequence[str], answer: FilterAnswer) -> bytes:
-        """The answer in the form that was asked for: names, or whole nodes as they came."""
+        """The answer in the form (or both) that was asked for: names, or whole nodes as they came."""
         nodes: NodeList | None = None
         node_names: list[str] | None = None
         if args.node_names is not None:
             node_names = list(answer.passed) if answer.passed is not names else args.node_names
-        else:
+        if args.nodes is not None:
             kept = set(answer.passed)
-            items = args.nodes.items if args.nodes is not None else None
-            nodes = NodeList([raw for raw, name in zip(items or (), names, strict=True) if name in kept])
+            items = args.nodes.items or ()
+            of_items = names if node_names is None else self._names_of(items)
+            nodes = NodeList([raw for raw, name in zip(items, of_items, strict=True) if name in kept])
         return self._encoder.encode(
             ExtenderFilterResult(
                 nodes, node_names, dict(answer.failed), dict(answer.unresolvable), answer.error
@@ -126,9 +128,9 @@ class ArgsCodec:
         return b"[" + b"".join(parts) + b"]"
 
     def _hosts_of(self, topology: Topology) -> list[bytes]:
-        if self._hosts_topology is not topology:
+        if self._hosts_of_names is not topology.names:
             self._hosts = [self._host(name) for name in topology.names]
-            self._hosts_topology = topology
+            self._hosts_of_names = topology.names
         return self._hosts
 
     def _host(self, name: str) -> bytes:
@@ -142,10 +144,13 @@ class ArgsCodec:
         """The answer of preempt."""
         return self._encoder.encode(result)
 
+    def _names_of(self, items: Sequence[msgspec.Raw]) -> list[str]:
+        return [self._node_name(raw, at) for at, raw in enumerate(items)]
+
     def _node_name(self, raw: msgspec.Raw, at: int) -> str:
         try:
             return self._name.decode(raw).metadata.name
-        except msgspec.DecodeError:
+        except _UNREADABLE:
             try:
                 return convert_tolerantly(bytes(raw), NamedNode).metadata.name
             except WireError as error:
@@ -155,5 +160,5 @@ class ArgsCodec:
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes, shape: type[T]) -> T:
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return convert_tolerantly(body, shape)

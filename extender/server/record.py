@@ -14,9 +14,8 @@ from extender.allocator.extended import CLAIM_NAME
 from extender.api.resource import ResourceClaim
 from extender.inventory.ledger import Ledger
 from extender.inventory.pods import PodRecord, pod_claim_names
-from extender.model.ids import ObjectKey
 from extender.observability.decisions import DecisionRing
-from extender.observability.metrics import Metrics
+from extender.observability.metrics import DecisionOutcome, Metrics
 from extender.verbs.desk import Question
 from extender.verbs.filter import FilterAnswer
 from extender.verbs.named import named_devices, node_forecast
@@ -46,7 +45,7 @@ class Recorder:
         for reason, nodes in answer.counts.items():
             metrics.refused(reason, nodes)
         main = max(answer.counts, key=lambda reason: answer.counts[reason], default=None)
-        outcome = "error" if answer.error else "passed" if answer.passed else "refused"
+        outcome: DecisionOutcome = "error" if answer.error else "passed" if answer.passed else "refused"
         metrics.decided(outcome, main if main is not None and outcome != "passed" else "none")
         meta = question.pod.metadata
         self._ring.record(
@@ -58,7 +57,7 @@ class Recorder:
                 verb="filter",
                 candidates=len(question.names),
                 passed=len(answer.passed),
-                rejected=dict(answer.counts),
+                rejected={str(reason): nodes for reason, nodes in answer.counts.items()},
                 text=answer.error,
                 shadow=shadow,
             ),
@@ -131,14 +130,16 @@ class Recorder:
         found: list[PredictedDevice] = []
         backed = record.pod.status.extended_resource_claim_status
         special = backed.resource_claim_name if backed is not None else None
-        claims = ledger.snapshot().claims
-        for name in pod_claim_names(record.pod):
-            held = claims.get(ObjectKey(record.key.namespace, name))
-            if held is None or held.claim.status.allocation is None:
+        names = pod_claim_names(record.pod)
+        if names is None:
+            return None
+        for name in names:
+            claim = ledger.claim_named(record.key.namespace, name)
+            if claim is None or claim.status.allocation is None:
                 return None
             said = CLAIM_NAME if name == special else name
             found.extend(
                 PredictedDevice(said, result.request, f"{result.driver}/{result.pool}/{result.device}")
-                for result in held.claim.status.allocation.devices.results or ()
+                for result in claim.status.allocation.devices.results or ()
             )
         return found

@@ -7,28 +7,33 @@ Faults: filter and bind answer 200 with Error, prioritize `[]`, preempt 400 with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 import structlog
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from extender.api.extender import ExtenderBindingResult, ExtenderPreemptionResult, MetaPod, MetaVictims
 from extender.api.extender import ExtenderPreemptionArgs as PreemptionArgs
+from extender.inventory.inflight import nodes_at
 from extender.inventory.ledger import Ledger
 from extender.model.errors import WireError
 from extender.observability.metrics import Metrics, Verb, VerbMetrics
 from extender.server.codec import NO_PRIORITIES, ArgsCodec
+from extender.server.faults import BodyTooLargeError
 from extender.server.record import Recorder
 from extender.server.standing import Standing, Switch
 from extender.verbs.bind import Binder, Binding, binding_of
-from extender.verbs.desk import Desk
+from extender.verbs.desk import Desk, Question
 from extender.verbs.filter import FilterAnswer, filter_nodes
 from extender.verbs.preempt import nodes_to_drop
 from extender.verbs.prioritize import prioritize
+
+_NOBODY_LISTENS = 499  # nginx's word for a client that hung up; nobody reads the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,9 @@ class VerbRoutes:
             metrics.decided("echo")
             return self._codec.filter_result(args, names, FilterAnswer(names))
         answer = filter_nodes(deps.desk, question, enforce=deps.switch.enforce())
-        deps.ledger.in_flight.offered(pod, answer.passed if not answer.error else (), now)
-        deps.recorder.filtered(question, answer, shadow=deps.switch.shadow())
+        if pod.metadata.uid:
+            deps.ledger.in_flight.offered(pod, _offered(question, answer), now)
+            deps.recorder.filtered(question, answer, shadow=deps.switch.shadow())
         return self._codec.filter_result(args, names, answer)
 
     def prioritize(self, body: bytes) -> bytes:
@@ -108,9 +114,11 @@ class VerbRoutes:
             metrics.decided("passed")
             return self._codec.zeros(names)
         best = int(ruling.scores.argmax())
-        if question.demand.asks_for_devices:
-            rows = tuple(question.predictions.rows(best))
-            deps.ledger.in_flight.assume(pod.metadata.uid, names[best], rows, now)
+        if question.demand.asks_for_devices and pod.metadata.uid:
+            # kube-scheduler takes one of several best nodes at random: then nothing can be assumed.
+            if np.count_nonzero(ruling.scores == ruling.scores[best]) == 1:
+                rows = tuple(question.predictions.rows(best))
+                deps.ledger.in_flight.assume(pod.metadata.uid, names[best], rows, now)
             deps.recorder.scored(question, best, int(ruling.scores[best]))
         metrics.decided("passed")
         return self._codec.priorities(names, question.slots, snapshot.topology, ruling.scores)
@@ -137,47 +145,58 @@ class VerbRoutes:
         metrics = deps.metrics.verbs[verb]
 
         async def handle(request: Request) -> Response:
-            body = await request.body()
-            begun = deps.timer()
-            obstacle = deps.standing.obstacle()
+            begun: float | None = None
             try:
+                body = await request.body()
+                begun = deps.timer()
+                obstacle = deps.standing.obstacle()
                 if obstacle:
                     metrics.fault("unsynced")
                     return self._fault(verb, obstacle, close=True)
                 return Response(answer(body), media_type="application/json")
+            except ClientDisconnect:
+                return Response(status_code=_NOBODY_LISTENS)
             except WireError as error:
                 metrics.fault("request")
                 self._log.warning("unreadable request", verb=verb, fault=str(error))
-                return self._fault(verb, f"{verb}: {error}")
+                return self._fault(verb, f"{verb}: {error}", close=isinstance(error, BodyTooLargeError))
             except Exception as error:  # noqa: BLE001 - whatever it is, kube-scheduler must get an answer
                 metrics.fault("internal")
                 self._log.exception("fault", verb=verb)
                 return self._fault(verb, f"{verb}: internal fault: {type(error).__name__}")
             finally:
-                metrics.observe(deps.timer() - begun)
+                if begun is not None:
+                    metrics.observe(deps.timer() - begun)
 
         return handle
 
     async def _bind(self, request: Request) -> Response:
         deps = self._deps
-        body = await request.body()
-        begun = deps.timer()
         metrics = deps.metrics.verbs["bind"]
-        obstacle = deps.standing.obstacle()
-        if obstacle:
-            metrics.fault("unsynced")
-            return self._fault("bind", obstacle, close=True)
+        close = False
+        begun: float | None = None
         try:
-            text = await self._bound(body, metrics)
+            body = await request.body()
+            begun = deps.timer()
+            text = deps.standing.obstacle()
+            if text:
+                metrics.fault("unsynced")
+                close = True
+            else:
+                text = await self._bound(body, metrics)
+        except ClientDisconnect:
+            return Response(status_code=_NOBODY_LISTENS)
         except WireError as error:
             metrics.fault("request")
-            text = f"bind: {error}"
+            self._log.warning("unreadable request", verb="bind", fault=str(error))
+            text, close = f"bind: {error}", isinstance(error, BodyTooLargeError)
         except Exception as error:  # noqa: BLE001 - likewise
             metrics.fault("internal")
             self._log.exception("fault", verb="bind")
             text = f"bind: internal fault: {type(error).__name__}"
-        metrics.observe(deps.timer() - begun)
-        return _binding_result(text)
+        if begun is not None:
+            metrics.observe(deps.timer() - begun)
+        return self._fault("bind", text, close=close)
 
     async def _bound(self, body: bytes, metrics: VerbMetrics) -> str:
         wanted = binding_of(self._codec.binding(body), self._deps.ledger.snapshot())
@@ -204,6 +223,14 @@ class VerbRoutes:
                 return _binding_result(text, headers)
             case _:
                 return Response(text, status_code=400, headers=headers, media_type="text/plain")
+
+
+def _offered(question: Question, answer: FilterAnswer) -> Collection[str]:
+    """The nodes that the reply leaves to the pod."""
+    if answer.error or answer.slots is None:
+        return ()
+    topology = question.snapshot.topology
+    return nodes_at(answer.slots, answer.passed, topology.names, topology.slot_of)
 
 
 def meta_victims(args: PreemptionArgs) -> dict[str, MetaVictims]:

@@ -40,7 +40,12 @@ def binding_of(args: ExtenderBindingArgs, snapshot: Snapshot) -> Binding | str:
     ):
         if not value:
             return f"{field} is empty"
-    pod = snapshot.pod(args.pod_uid)
+    pod = snapshot.pod_named(args.pod_namespace, args.pod_name)
+    if pod is not None and pod.metadata.uid != args.pod_uid:
+        # Should it be we who are behind, the scheduler asks again in a second.
+        return (
+            f"pod {args.pod_namespace}/{args.pod_name} has UID {pod.metadata.uid}, not PodUID {args.pod_uid}"
+        )
     if pod is not None and pod.spec.node_name:
         if pod.spec.node_name == args.node:
             return ""

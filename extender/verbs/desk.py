@@ -66,15 +66,15 @@ class SlotFinder:
     """Names to slots. prioritize comes with the names that filter let through, so the last ones are kept."""
 
     def __init__(self) -> None:
-        self._last: tuple[Sequence[str], Topology, Int32] | None = None
+        self._last: tuple[Sequence[str], Mapping[str, int], Int32] | None = None
 
     def slots(self, names: Sequence[str], topology: Topology) -> Int32:
         """Slots of `names`, int32[n], -1 for a name that the ledger does not know."""
         kept = self._last
-        if kept is not None and kept[1] is topology and kept[0] == names:
+        if kept is not None and kept[1] is topology.slot_of and kept[0] == names:
             return kept[2]
         found = np.fromiter(map(topology.slot_of.get, names, repeat(-1)), np.int32, len(names))
-        self._last = (names, topology, found)
+        self._last = (names, topology.slot_of, found)
         return found
 
 
@@ -145,9 +145,9 @@ def candidates_of(question: Question) -> Candidates:
     demand, predictions = question.demand, question.predictions
     wanted = 0
     if demand.claims:
-        first = (demand.claims[0].spec.devices.requests or [None])[0]
-        exact = first.exactly if first is not None else None
-        wanted = (exact.count or 1) if exact is not None else 1
+        first = next(iter(demand.claims[0].spec.devices.requests or ()), None)
+        form = (first.exactly or next(iter(first.first_available or ()), None)) if first is not None else None
+        wanted = (form.count or 1) if form is not None else 1
     elif demand.extended and predictions.total.any():
         wanted = units(next(iter(demand.extended.values())))
     return Candidates(

@@ -48,7 +48,7 @@ def explain(
         candidates=len(names),
         passed=len(answer.passed),
         nodes=tuple(nodes),
-        rejected=dict(answer.counts),
+        rejected={str(reason): nodes for reason, nodes in answer.counts.items()},
         shadow=shadow,
         note=_note(desk, question, answer, enforce=enforce, shadow=shadow),
     )

@@ -11,6 +11,7 @@ from itertools import compress
 
 import numpy as np
 
+from extender.inventory.devices import Int32
 from extender.model.reason import Kind, Reason
 from extender.verbs.desk import Desk, Question
 
@@ -19,10 +20,12 @@ from extender.verbs.desk import Desk, Question
 class FilterAnswer:
     """Names that pass, refused ones with a text, or an error (then kube-scheduler drops the rest).
 
+    `slots` int32[n] belong to `passed` (-1: a node that the ledger does not know); None in an echo.
     `counts` has refusals by reason, also those that shadow mode or the switch did not enforce.
     """
 
     passed: Sequence[str]
+    slots: Int32 | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
@@ -43,13 +46,13 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
             refused[more] = refusals.refused[more].astype(np.int16) + len(reasons)
             reasons.extend(refusals.reasons)
     if not reasons or not refused.any():
-        return FilterAnswer(question.names)
+        return FilterAnswer(question.names, question.slots)
     counts: dict[Reason, int] = {}
     for number, amount in zip(*np.unique(refused[refused > 0], return_counts=True), strict=True):
         reason = reasons[number - 1][0]
         counts[reason] = counts.get(reason, 0) + int(amount)
     if not enforce:
-        return FilterAnswer(question.names, counts=counts)
+        return FilterAnswer(question.names, question.slots, counts=counts)
     passed = list(compress(question.names, (refused == 0).tolist()))
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
@@ -58,7 +61,7 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         into = unresolvable if reason.kind is Kind.UNRESOLVABLE else failed
         into[question.names[index]] = f"{reason}: {text}"
     error = "" if passed else _error(counts)
-    return FilterAnswer(passed, failed, unresolvable, error, counts)
+    return FilterAnswer(passed, question.slots[refused == 0], failed, unresolvable, error, counts)
 
 
 def _error(counts: Mapping[Reason, int]) -> str:

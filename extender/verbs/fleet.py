@@ -90,7 +90,7 @@ def product_of(device: Device) -> str:
 
 def _node(snapshot: Snapshot, name: str) -> Node | None:
     slot = snapshot.topology.slot_of.get(name)
-    return None if slot is None else snapshot.topology.nodes[slot]
+    return None if slot is None else snapshot.nodes.objects[slot]
 
 
 def _ready(node: Node) -> bool:

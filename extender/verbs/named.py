@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extender.allocator.prediction import Predictions
+import numpy as np
+
+from extender.allocator.prediction import Predictions, Unpredicted
 from extender.verbs.desk import Question
 from extender.verbs.views import PredictedDevice
 
@@ -15,14 +17,17 @@ def named_devices(question: Question, index: int) -> tuple[PredictedDevice, ...]
 
 
 def node_forecast(question: Question) -> Callable[[str], tuple[PredictedDevice, ...] | str]:
-    """By node name: the predicted devices, or why there are none. Holds columns, not the snapshot."""
-    names, predictions = question.names, question.predictions
+    """By node name: the predicted devices, or why there are none. Holds no names and no snapshot."""
+    predictions = question.predictions
 
     def forecast(node: str) -> tuple[PredictedDevice, ...] | str:
-        try:
-            index = list(names).index(node)
-        except ValueError:
+        slot = predictions.topology.slot_of.get(node)
+        if slot is None:
+            return str(Unpredicted.NODE_UNKNOWN)
+        at = np.nonzero(predictions.slots == slot)[0]
+        if not len(at):
             return "NodeNotOffered"
+        index = int(at[0])
         reason = predictions.reason(index)
         return str(reason) if reason is not None else _name(predictions, index)
 
