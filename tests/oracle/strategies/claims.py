@@ -95,6 +95,8 @@ def claims(rng: random.Random, mood: Mood) -> list[Object]:
 
 def _claim(rng: random.Random, name: str, mood: Mood) -> Object:
     requests = [_request(rng, f"req-{n}", mood) for n in range(weighted(rng, [(60, 1), (30, 2), (10, 3)]))]
+    if mood.odd(rng, 1):
+        requests = []
     names = _request_names(requests)
     devices: Object = {"requests": requests}
     constraints = [_constraint(rng, names, mood) for _ in range(weighted(rng, [(60, 0), (30, 1), (10, 2)]))]
@@ -145,7 +147,7 @@ def _wanted(rng: random.Random, mood: Mood) -> Object:
         wanted["deviceClassName"] = pick(rng, ("class-x", ""))
     mode = weighted(rng, [(90, "ExactCount"), (10, "All")])
     if mood.odd(rng, 1):
-        mode = "Some"
+        mode = pick(rng, ("Some", ""))
     wanted["allocationMode"] = mode
     if mode == "ExactCount":
         wanted["count"] = weighted(rng, [(72, 1), (19, 2), (7, 3), (2, 4)])
@@ -160,6 +162,8 @@ def _wanted(rng: random.Random, mood: Mood) -> Object:
         if chance(rng, 3):
             names = [f"{DRIVERS[0]}/memory"]
         wanted["capacity"] = {"requests": {key: _asked(rng, mood) for key in names}}
+    if mood.odd(rng, 2):
+        wanted.update(pick(rng, ({"capacity": {}}, {"capacity": {"requests": {}}}, {"selectors": []})))
     if mood.odd(rng, 1) or (mood.features["derivedAttributes"] and chance(rng, 30)):
         wanted["derivedAttributes"] = [_derived(rng)]
     return wanted

@@ -16,6 +16,18 @@ ATTRIBUTES = ("model", "numa", "healthy", "version", "rack.example.com/rack")
 """Published names; the driver's own come bare or with the driver's domain."""
 
 
+_EMPTY: tuple[Object, ...] = (
+    {"bindingConditions": []},
+    {"consumesCounters": []},
+    {"taints": []},
+    {"attributes": {}},
+    {"capacity": {}},
+    {"allowMultipleAllocations": False},
+    {"bindsToNode": True},
+)
+"""Members that say nothing, or nothing by themselves."""
+
+
 def node_selector(rng: random.Random, mood: Mood) -> Object:
     """A node selector: mostly one term that the node meets, sometimes not, sometimes invalid."""
     terms = [_term(rng, mood) for _ in range(pick(rng, (0, 2, 2)) if mood.odd(rng, 12) else 1)]
@@ -102,6 +114,8 @@ def device(rng: random.Random, name: str, driver: str, mood: Mood, shape: Object
             made["bindingFailureConditions"] = ["broken"]
         if chance(rng, 40):
             made["bindsToNode"] = True
+    if mood.odd(rng, 3):
+        made.update(pick(rng, _EMPTY))
     if shape["perDevice"]:
         made.update(placement(rng, mood))
     return made

@@ -66,8 +66,15 @@ def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object
     if mood.odd(rng, 2):
         for field in _PLACES:
             specs[0].pop(field, None)  # no place that this version knows
+    if mood.odd(rng, 4) and len(specs) > 1 and "sharedCounters" in specs[-1]:
+        specs[0]["sharedCounters"] = specs.pop()["sharedCounters"]
     count = len(specs) + (pick(rng, (1, 1, -1)) if mood.odd(rng, 12) else 0)
+    if mood.odd(rng, 5):
+        specs[0].update(pick(rng, ({"perDeviceNodeSelection": False}, {"allNodes": False}, {"nodeName": ""})))
     named = [_slice(rng, at, driver, pool, generation, count, spec) for at, spec in enumerate(specs)]
+    if mood.odd(rng, 5):
+        for entry in named:
+            entry["metadata"]["name"] = named[0]["metadata"]["name"]
     if chance(rng, 5):
         named.append(_other_generation(rng, named[0], generation))
     return named
