@@ -44,7 +44,9 @@ def conformance_selectors(
             console.print(_line(record), soft_wrap=True)
     reordered = sum(record.cost_order == "other" for record in records)
     if reordered:
-        text = f"{reordered} costs are those of another order of visiting a map, which upstream leaves to chance"
+        text = (
+            f"{reordered} costs are those of another order of visiting a map, which upstream leaves to chance"
+        )
         console.print(Text(text), soft_wrap=True)
     failed = sum(not ok for ok in outcome.values())
     console.print(Text(f"{len(outcome) - failed} passed, {failed} failed"), soft_wrap=True)

@@ -152,7 +152,9 @@ def call2(left_arg: Eval, right_arg: Eval, run: Callable[[Any, Any], Any], price
     return evaluate
 
 
-def call_fixed(left_arg: Eval, right: Any, right_cost: int, run: Callable[[Any, Any], Any], cost: int) -> Eval:
+def call_fixed(
+    left_arg: Eval, right: Any, right_cost: int, run: Callable[[Any, Any], Any], cost: int
+) -> Eval:
     """A call of two arguments at a constant price whose second is known, but still has to be paid for."""
     total = right_cost + cost
 
@@ -171,7 +173,7 @@ def call_fixed(left_arg: Eval, right: Any, right_cost: int, run: Callable[[Any, 
 
 
 def call_quantity(left_arg: Eval, right: Quantity, cost: int, wanted: int) -> Eval:
-    """isGreaterThan (wanted 1) or isLessThan (-1) with a known quantity whose price is in the cost."""
+    """IsGreaterThan (wanted 1) or isLessThan (-1) with a known quantity whose price is in the cost."""
 
     def evaluate(frame: Frame) -> Any:
         try:

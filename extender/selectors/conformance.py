@@ -188,10 +188,7 @@ def _in_another_order(program: Program, facts: DeviceFacts, expect: str, cost: i
     """
     reads = program.reads
     loops = (
-        reads.attribute_ids
-        | reads.capacity_ids
-        | reads.attribute_values
-        | reads.capacity_values
+        reads.attribute_ids | reads.capacity_ids | reads.attribute_values | reads.capacity_values
         or reads.attribute_domains
         or reads.capacity_domains
         or reads.everything

@@ -31,9 +31,7 @@ LIST: Final = 10
 MAP: Final = 30
 _TENTH: Final = 0.1
 _TABLE: Final = tuple(math.ceil(n * _TENTH) for n in range(1024))
-_UNIT_EQUALITY: Final = frozenset(
-    {Quantity, SumQuantity, IpValue, CidrValue, FormatValue, UrlValue, Semver}
-)
+_UNIT_EQUALITY: Final = frozenset({Quantity, SumQuantity, IpValue, CidrValue, FormatValue, UrlValue, Semver})
 
 
 class Aborted(Exception):  # noqa: N818 - an outcome, never absorbed by the expression
@@ -109,7 +107,7 @@ def traversal(value: Any) -> int:
     return 1
 
 
-def _contains_ip(of_text: bool) -> Callable[[Sequence[Any], Any], int]:  # noqa: FBT001 - one flag, two prices
+def _contains_ip(of_text: bool) -> Callable[[Sequence[Any], Any], int]:
     def price(args: Sequence[Any], _result: Any) -> int:
         own = size_of(args[0])
         return tenth(own + own) + (tenth(size_of(args[1])) if of_text else 0)
@@ -117,7 +115,7 @@ def _contains_ip(of_text: bool) -> Callable[[Sequence[Any], Any], int]:  # noqa:
     return price
 
 
-def _contains_cidr(of_text: bool) -> Callable[[Sequence[Any], Any], int]:  # noqa: FBT001 - one flag, two prices
+def _contains_cidr(of_text: bool) -> Callable[[Sequence[Any], Any], int]:
     def price(args: Sequence[Any], _result: Any) -> int:
         own = size_of(args[0])
         return tenth(own + own) + tenth(own) + 1 + (tenth(size_of(args[1])) if of_text else 0)
@@ -182,9 +180,7 @@ _BY_OVERLOAD_FIRST: Final[dict[str, Price]] = {
     "list_sets_equivalent_list": _sets(2),
 }
 _BY_FUNCTION: Final[dict[str, Price]] = {
-    **dict.fromkeys(
-        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traversal
-    ),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traversal),
     **dict.fromkeys(
         (
             "url",

@@ -11,7 +11,6 @@ from typing import Any, Final, NoReturn
 from extender.selectors.device import Prepared
 from extender.selectors.errors import CostExceeded
 
-
 NO_VARIABLES: Final[list[Any]] = []
 """Shared by frames without variables; never written to."""
 

@@ -19,9 +19,7 @@ class Token(NamedTuple):
     offset: int
 
 
-_ESCAPE = (
-    r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])"
-)
+_ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])"
 _SKIPPED: Final = re.compile(r"(?:[\t \r\n\f]+|//[^\n]*)+")
 _IDENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED_IDENT: Final = re.compile(r"`[A-Za-z0-9_./ \-]+`")
@@ -39,8 +37,7 @@ _STRINGS: Final = tuple(
     )
 )
 _RAW_STRINGS: Final = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (r'""".*?"""', r"'''.*?'''", r'"[^"\n\r]*"', r"'[^'\n\r]*'")
+    re.compile(pattern, re.DOTALL) for pattern in (r'""".*?"""', r"'''.*?'''", r'"[^"\n\r]*"', r"'[^'\n\r]*'")
 )
 _BROKEN_STRING: Final = re.compile(rf"""(?P<quote>["'])(?:{_ESCAPE}|[^\\\n\r])*(?:\\?.)?""", re.DOTALL)
 _STRING_PREFIX: Final = re.compile(r"([bB]?)([rR]?)(?=[\"'])")
@@ -93,7 +90,9 @@ def _token(source: Source, text: str, position: int) -> Token:
     end = position + 1
     if char in "&|=" and end < len(text):
         end += 1  # the lexer has looked one further when it gives up
-    raise Rejected([source.issue(position, f"Syntax error: token recognition error at: '{text[position:end]}'")])
+    raise Rejected(
+        [source.issue(position, f"Syntax error: token recognition error at: '{text[position:end]}'")]
+    )
 
 
 def _string(source: Source, text: str, position: int, prefix: re.Match[str]) -> Token:

@@ -105,7 +105,9 @@ def _size(node: Node, limit: int) -> int:
 
 
 def _if_present(offset: int, target: Node, then: Node) -> Node:
-    return Call(offset, "_?_:_", [Call(offset, "hasValue", [], target), then, Call(offset, "optional.none", [])])
+    return Call(
+        offset, "_?_:_", [Call(offset, "hasValue", [], target), then, Call(offset, "optional.none", [])]
+    )
 
 
 def _variable(arg: Node, message: str) -> str:

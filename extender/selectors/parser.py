@@ -26,8 +26,29 @@ from extender.selectors.values import UInt
 
 _DEPTH: Final = 250
 _RESERVED: Final = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true"
-    " var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _RELATIONS: Final = {
     "<": "_<_",

@@ -68,7 +68,9 @@ class Step:
 
     __slots__ = ("key", "make", "optional", "test")
 
-    def __init__(self, key: Any, make: Eval | None = None, *, optional: bool = False, test: bool = False) -> None:
+    def __init__(
+        self, key: Any, make: Eval | None = None, *, optional: bool = False, test: bool = False
+    ) -> None:
         self.key = key
         self.make = make
         self.optional = optional
@@ -296,7 +298,7 @@ def device_text_equals(keys: tuple[str, ...], text: str, *, negated: bool) -> Ev
         def driver_equals(frame: Frame) -> bool:
             value = frame.device.driver
             size = len(value)
-            frame.left = left = frame.left - 2 - prices[size if size < length else length]
+            frame.left = left = frame.left - 2 - prices[min(length, size)]
             if left < 0:
                 _split(frame, prices[min(len(value), length)])
             return (value == text) is not negated
@@ -318,7 +320,7 @@ def device_text_equals(keys: tuple[str, ...], text: str, *, negated: bool) -> Ev
             raise CelError(missing) from None
         if type(value) is str:
             size = len(value)
-            frame.left = left = frame.left - 4 - prices[size if size < length else length]
+            frame.left = left = frame.left - 4 - prices[min(length, size)]
             if left < 0:
                 _split(frame, prices[min(size, length)])
             return (value == text) is not negated

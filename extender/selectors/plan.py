@@ -48,7 +48,8 @@ class Const:
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A closure that charges for itself. `fixed`: it depends on nothing; the value and its price if
-    it has one, or True when it always fails."""
+    it has one, or True when it always fails.
+    """
 
     run: Eval
     fixed: tuple[Any, int] | bool = False
@@ -231,7 +232,9 @@ class _Planner:
                 return Computed(quick)
             return Computed(_equal_text(evaluator(plans[0]), right.value, negated=negated))
         if negated:
-            return Computed(call2(evaluator(plans[0]), evaluator(right), _unequal, price("_!=_", "not_equals")))
+            return Computed(
+                call2(evaluator(plans[0]), evaluator(right), _unequal, price("_!=_", "not_equals"))
+            )
         return Computed(call2(evaluator(plans[0]), evaluator(right), equal, price("_==_", "equals")))
 
     def _indexed(self, node: Call, plans: list[Plan]) -> Plan:

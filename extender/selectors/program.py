@@ -244,5 +244,7 @@ def _not_attribute(value: Any) -> str | None:
         return f"unsupported list element type: {type_name(value[0])}"
     for place, item in enumerate(value):
         if type(item) is not kind:
-            return f"expected list element at index {place} to be {type_name(value[0])}, got {type_name(item)}"
+            return (
+                f"expected list element at index {place} to be {type_name(value[0])}, got {type_name(item)}"
+            )
     return None

@@ -323,7 +323,7 @@ def same(left: Any, right: Any) -> bool:
         return False
 
 
-def compare(left: Any, right: Any) -> int:  # noqa: PLR0911 - one return for each type's Compare upstream
+def compare(left: Any, right: Any) -> int:
     """Compare for <, <=, > and >=; raise CelError when the right operand is of the wrong type."""
     kind = type(left)
     if kind in _NUMBERS:

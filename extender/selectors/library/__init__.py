@@ -10,7 +10,6 @@ from extender.selectors.library import (
     authz,
     cidr,
     conversions,
-    format as format_,
     ip,
     k8s_lists,
     lists,
@@ -24,6 +23,9 @@ from extender.selectors.library import (
     time_,
     two_variables,
     url,
+)
+from extender.selectors.library import (
+    format as format_,
 )
 
 _COMMON: Final = (

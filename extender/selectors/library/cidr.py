@@ -112,7 +112,9 @@ FUNCTIONS: Final = (
             Overload("cidr_contains_cidr", (CIDR, CIDR), BOOL, member=True, run=_contains_cidr),
         ),
     ),
-    Function("ip", (Overload("cidr_ip", (CIDR,), IP, member=True, run=lambda value: IpValue(value.address)),)),
+    Function(
+        "ip", (Overload("cidr_ip", (CIDR,), IP, member=True, run=lambda value: IpValue(value.address)),)
+    ),
     Function(
         "prefixLength",
         (Overload("cidr_prefix_length", (CIDR,), INT, member=True, run=lambda value: value.bits),),

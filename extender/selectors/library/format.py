@@ -31,12 +31,8 @@ _LABEL_1035_TEXT: Final = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"
     " character, and end with an alphanumeric character"
 )
-_UUID: Final = re.compile(
-    r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}"
-)
-_BASE64: Final = re.compile(
-    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
-)
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}")
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
 
@@ -181,7 +177,9 @@ FORMATS: Final = {
     "dns1035LabelPrefix": FormatValue("DNS1035LabelPrefix", _prefix(_label_1035), 30),
     "labelValue": FormatValue("LabelValue", _label_value, 40),
     "uri": FormatValue("URI", _uri, 1103),
-    "uuid": FormatValue("uuid", _check(lambda t: bool(_UUID.fullmatch(t)), "does not match the UUID format"), 70),
+    "uuid": FormatValue(
+        "uuid", _check(lambda t: bool(_UUID.fullmatch(t)), "does not match the UUID format"), 70
+    ),
     "byte": FormatValue("byte", _check(lambda t: bool(_BASE64.fullmatch(t)), "invalid base64"), 84),
     "date": FormatValue("date", _check(_is_date, "invalid date"), _TIME_PATTERN_SIZE),
     "datetime": FormatValue("datetime", _check(_is_datetime, "invalid datetime"), _TIME_PATTERN_SIZE),

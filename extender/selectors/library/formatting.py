@@ -30,7 +30,20 @@ _MESSAGES: Final = {
 }
 _LITERAL_KINDS: Final = {
     "s": frozenset(
-        "list map int uint double bool string timestamp bytes duration type null".split()
+        [
+            "list",
+            "map",
+            "int",
+            "uint",
+            "double",
+            "bool",
+            "string",
+            "timestamp",
+            "bytes",
+            "duration",
+            "type",
+            "null",
+        ]
     ),
     "d": frozenset({"int", "uint"}),
     "f": frozenset({"double", "string"}),
@@ -96,9 +109,14 @@ def _clause(text: str, start: int) -> tuple[str, int, int]:
         if not match[3]:
             raise FormatError(parse + "could not find end of precision specifier")
         if not match[2]:
-            raise FormatError(parse + 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax')
+            raise FormatError(
+                parse
+                + 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+            )
         if len(match[2]) > 9 or int(match[2]) > _MAX_PRECISION:
-            raise FormatError(parse + f"precision {match[2][:20]} exceeds maximum allowed precision {_MAX_PRECISION}")
+            raise FormatError(
+                parse + f"precision {match[2][:20]} exceeds maximum allowed precision {_MAX_PRECISION}"
+            )
         precision = int(match[2])
     if match[3] not in _MESSAGES:
         shown = match[3].encode()[:1].decode("latin-1")
@@ -118,7 +136,7 @@ def format_text(text: Any, args: Any) -> str:
         raise CelError(str(error)) from error
 
 
-def _formatted(verb: str, precision: int, value: Any) -> str:  # noqa: PLR0911 - one return for each verb
+def _formatted(verb: str, precision: int, value: Any) -> str:
     kind = type(value)
     if verb == "s":
         return _string(value)
@@ -144,14 +162,23 @@ def _float(verb: str, precision: int, value: float) -> str:
     if math.isinf(value):
         return "\u221e" if value > 0 else "-\u221e"
     if verb == "f":
-        rounded = Decimal(value).quantize(Decimal(1).scaleb(-precision), ROUND_HALF_EVEN) if precision < 300 else Decimal(value)
+        rounded = (
+            Decimal(value).quantize(Decimal(1).scaleb(-precision), ROUND_HALF_EVEN)
+            if precision < 300
+            else Decimal(value)
+        )
         return format(rounded, f",.{precision}f")
     mantissa, _, exponent = f"{value:.{min(precision, 300)}e}".partition("e")
     return f"{mantissa}\u202f\u00d7\u202f10{_superscript(int(exponent))}"
 
 
 def _superscript(exponent: int) -> str:
-    digits = {**dict(zip("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", strict=True)), "-": "\u207b"}
+    digits = {
+        **dict(
+            zip("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", strict=True)
+        ),
+        "-": "\u207b",
+    }
     return "".join(digits[char] for char in f"{'-' if exponent < 0 else ''}{abs(exponent):02d}")
 
 
@@ -208,7 +235,13 @@ def _element(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    escaped = (
+        text.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("\n", "\\n")
+        .replace("\t", "\\t")
+        .replace("\r", "\\r")
+    )
     return f'"{escaped}"'
 
 

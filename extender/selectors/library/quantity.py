@@ -92,7 +92,9 @@ FUNCTIONS: Final = (
         (Overload("quantity_get_float", (QUANTITY,), DOUBLE, member=True, run=_float),),
     ),
     Function("asInteger", (Overload("quantity_get_int", (QUANTITY,), INT, member=True, run=_as_integer),)),
-    Function("isInteger", (Overload("quantity_is_integer", (QUANTITY,), BOOL, member=True, run=_is_integer),)),
+    Function(
+        "isInteger", (Overload("quantity_is_integer", (QUANTITY,), BOOL, member=True, run=_is_integer),)
+    ),
     Function(
         "add",
         (

@@ -63,7 +63,13 @@ FUNCTIONS: Final = (
         "compareTo",
         (Overload("semver_compare_to", _PAIR, INT, member=True, run=lambda a, b: a.compare(b)),),
     ),
-    Function("major", (Overload("semver_major", (SEMVER,), INT, member=True, run=lambda v: _int64(v.major)),)),
-    Function("minor", (Overload("semver_minor", (SEMVER,), INT, member=True, run=lambda v: _int64(v.minor)),)),
-    Function("patch", (Overload("semver_patch", (SEMVER,), INT, member=True, run=lambda v: _int64(v.patch)),)),
+    Function(
+        "major", (Overload("semver_major", (SEMVER,), INT, member=True, run=lambda v: _int64(v.major)),)
+    ),
+    Function(
+        "minor", (Overload("semver_minor", (SEMVER,), INT, member=True, run=lambda v: _int64(v.minor)),)
+    ),
+    Function(
+        "patch", (Overload("semver_patch", (SEMVER,), INT, member=True, run=lambda v: _int64(v.patch)),)
+    ),
 )
