@@ -287,16 +287,21 @@ class Ledger:
         """Rows for the devices of a pool, those of the newest generation first; none for the vanished."""
         state = self._pools.state(key)
         table = self._devices
+        before = self._rows_of.pop(key, {})
         now: dict[str, int] = {}
         if state is not None:
             for device in state.devices():
-                if device.name not in now:
-                    now[device.name] = table.upsert(key.driver, key.pool, device)
+                name = device.name
+                if name not in now:
+                    row = before.get(name)
+                    if row is None or table.devices[row] != device:
+                        row = table.upsert(key.driver, key.pool, device)
+                    now[name] = row
             if state.node is None:
                 for device in state.older_devices():
                     if device.name not in now:
                         now[device.name] = table.upsert(key.driver, key.pool, device)
-        for vanished in self._rows_of.pop(key, {}).keys() - now.keys():
+        for vanished in before.keys() - now.keys():
             table.forget(DeviceID(key.driver, key.pool, vanished))
         if state is not None:
             self._rows_of[key] = now

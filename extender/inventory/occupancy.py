@@ -44,7 +44,10 @@ class OccupancyColumns:
         for device in devices:
             row = table.row_of.get(device)
             if row is not None:
-                held = holders.get(device) or ()
+                held = holders.get(device)
+                if not held:
+                    self._taken[row] = self._shared[row] = False
+                    continue
                 self._taken[row] = any(holding.share_id is None for holding in held)
                 self._shared[row] = any(holding.share_id is not None for holding in held)
 

@@ -166,10 +166,19 @@ def _state(key: PoolKey, members: list[ResourceSlice]) -> PoolState:
     node = newest[0].spec.node_name
     # Slices of an older generation elsewhere still count for their own node: such a pool is not simple.
     local = bool(node) and all(member.spec.node_name == node for member in members)
-    devices = [d for member in newest if not member.spec.shared_counters for d in member.spec.devices or ()]
-    binding = any(device.binding_conditions is not None for device in devices)
-    valid = len({device.name for device in devices}) == len(devices) and _counters_known(newest, devices)
-    groups = any(use.compatibility_groups for d in devices for use in d.consumes_counters or ())
+    names: set[str] = set()
+    consumers: list[Device] = []
+    count = 0
+    binding = False
+    for member in newest:
+        for device in (member.spec.devices if not member.spec.shared_counters else None) or ():
+            count += 1
+            names.add(device.name)
+            binding = binding or device.binding_conditions is not None
+            if device.consumes_counters:
+                consumers.append(device)
+    valid = len(names) == count and (not consumers or _counters_known(newest, consumers))
+    groups = any(use.compatibility_groups for d in consumers for use in d.consumes_counters or ())
     expected = newest[0].spec.pool.resource_slice_count
     return PoolState(
         key=key,
