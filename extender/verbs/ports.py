@@ -21,10 +21,14 @@ class ObjectSink(Protocol):
         """A full list has arrived: what it does not hold has vanished."""
 
     def upserted(self, kind: str, obj: object) -> None:
-        """An object was added or modified."""
+        """An object was added or modified.
+
+        Raises:
+            WireError: A value in it can't be read; the reflector then reports it as undecodable.
+        """
 
     def deleted(self, kind: str, obj: object) -> None:
-        """An object was deleted; `obj` is its last state."""
+        """An object was deleted; `obj` is its last state, or a PartialObject where that can't be read."""
 
     def undecodable(self, kind: str, what: Undecodable) -> None:
         """An object could not be read; whatever it may hold counts as taken."""

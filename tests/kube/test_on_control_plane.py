@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,9 +38,16 @@ STREAMED = ReflectorOptions()
 PAGED = ReflectorOptions(streaming=False, page_limit=3)
 
 
+@pytest.fixture(scope="module")
+def namespaces(control_plane: ControlPlane) -> Iterator[str]:
+    """Made before any test restarts the API server: the controllers take a minute to get over that."""
+    names = [control_plane.create_namespace(f"test-{uuid.uuid4().hex[:10]}") for _ in range(15)]
+    return iter(names)
+
+
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> str:
-    return control_plane.create_namespace(f"test-{uuid.uuid4().hex[:10]}")
+def namespace(namespaces: Iterator[str]) -> str:
+    return next(namespaces)
 
 
 @asynccontextmanager
