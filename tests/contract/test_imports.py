@@ -91,6 +91,7 @@ def test_the_contracts_name_every_room_that_is_there() -> None:
     assert there | {"__main__"} == set(_ROOMS)
 
 
+@pytest.mark.slow
 def test_what_the_picture_allows_is_allowed(rooms: Path) -> None:
     for room, others in _MAY.items():
         _plant(rooms, room, [f"extender.{other}" for other in sorted(others)])
@@ -98,6 +99,7 @@ def test_what_the_picture_allows_is_allowed(rooms: Path) -> None:
     assert status == 0, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", _ROOMS)
 def test_a_room_that_imports_what_it_may_not_is_caught(rooms: Path, room: str) -> None:
     forbidden = sorted(set(_ROOMS) - _MAY[room] - {room})
@@ -110,6 +112,7 @@ def test_a_room_that_imports_what_it_may_not_is_caught(rooms: Path, room: str) -
     assert [other for other in forbidden if not _caught(text, room, f"extender.{other}")] == []
 
 
+@pytest.mark.slow
 def test_every_effect_is_caught_in_every_pure_room(rooms: Path) -> None:
     for room in _PURE:
         _plant(rooms, room, _EFFECTS)
@@ -124,6 +127,7 @@ def test_every_effect_is_caught_in_every_pure_room(rooms: Path) -> None:
     assert missed == []
 
 
+@pytest.mark.slow
 def test_an_effect_reached_through_another_room_is_caught(rooms: Path) -> None:
     _plant(rooms, "model", ["asyncio"])
     _plant(rooms, "scoring", ["extender.model.planted"])
@@ -132,6 +136,7 @@ def test_an_effect_reached_through_another_room_is_caught(rooms: Path) -> None:
     assert "extender.scoring is not allowed to import asyncio:" in text
 
 
+@pytest.mark.slow
 def test_the_client_library_is_caught_outside_kube(rooms: Path) -> None:
     for room in ("admission", "cli", "observability", "server", "sim", "telemetry"):
         _plant(rooms, room, ["kubernetes.aio.client"])
