@@ -194,9 +194,10 @@ class _Scene:
         if (
             device.state is DeviceState.OK
             and not self._node.machines
-            and not any(
-                _positive(v) for v in (r.ecc_uncorrected_volatile, r.remap_pending, r.remap_failure, action)
-            )
+            and r.ecc_uncorrected_volatile in _NOTHING
+            and r.remap_pending in _NOTHING
+            and r.remap_failure in _NOTHING
+            and action in _NOTHING
         ):
             return  # nothing to see and nothing to clear: nearly all devices, nearly always
         if applied.driver is not None:
@@ -289,6 +290,9 @@ _REASONS: Final = {
     Sign.REMAP_PENDING: Reason.ROW_REMAP_PENDING,
     Sign.XID: Reason.DEVICE_UNHEALTHY,
 }
+
+
+_NOTHING: Final = (0, Absence.UNSUPPORTED, Absence.ERROR, Absence.LOST)
 
 
 def _positive(reading: int | Absence) -> bool | None:

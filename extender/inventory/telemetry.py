@@ -27,7 +27,12 @@ from extender.api.telemetry import (
 )
 from extender.inventory.telemetry_columns import Cell, Codes, Columns, Floats, Rows
 
-_CELLS: Final = {Absence.UNSUPPORTED: Cell.UNSUPPORTED, Absence.LOST: Cell.LOST, Absence.ERROR: Cell.ERROR}
+# Below every value, so that values and absences fit one array on their way into the columns.
+_ABSENT: Final = {
+    Absence.UNSUPPORTED: -int(Cell.UNSUPPORTED),
+    Absence.LOST: -int(Cell.LOST),
+    Absence.ERROR: -int(Cell.ERROR),
+}
 _RETIRED_KEPT: Final = 16
 
 
@@ -301,8 +306,13 @@ def _overfull(device: Device) -> bool:
 
 
 def _numbers(devices: Iterable[Device]) -> tuple[Floats, Codes]:
-    flat = [v for d in devices for v in msgspec.structs.astuple(d.readings)]
-    values = np.array([v if v.__class__ is int else 0 for v in flat], dtype=np.float64)
-    cells = np.array([Cell.VALUE if v.__class__ is int else _CELLS[v] for v in flat], dtype=np.uint8)
-    shape = (-1, len(READINGS))
-    return values.reshape(shape), cells.reshape(shape)
+    flat = [
+        v if v.__class__ is int else _ABSENT[v] for d in devices for v in msgspec.structs.astuple(d.readings)
+    ]
+    values = np.array(flat, dtype=np.float64).reshape(-1, len(READINGS))
+    cells = np.full(values.shape, Cell.VALUE, dtype=np.uint8)
+    absent = values < 0
+    if absent.any():
+        cells[absent] = -values[absent]
+        values[absent] = 0.0
+    return values, cells

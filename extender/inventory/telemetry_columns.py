@@ -20,8 +20,8 @@ Codes = NDArray[np.uint8]
 
 COLUMN: Final = {name: i for i, name in enumerate(READINGS)}
 # Smoothed by EWMA; the rest are counters, modes and facts.
-SMOOTHED: Final = ("memory_used", "utilisation_gpu", "utilisation_memory", "temperature", "power")
-_SMOOTHED_COLUMNS: Final = np.array([COLUMN[name] for name in SMOOTHED])
+_SMOOTHED_COLUMNS: Final = slice(COLUMN["memory_used"], COLUMN["power"] + 1)
+SMOOTHED: Final = READINGS[_SMOOTHED_COLUMNS]
 # Two fresh sources may differ so far before it counts as a disagreement; other columns must agree exactly.
 _BOUNDS: Final = {
     "memory_used": 1024.0 * (1 << 20),
@@ -123,8 +123,14 @@ class Columns:
         of a cell wins, at equal times the source earlier in the order. Unsupported gives way to what
         another source reads at about the same time. An error displaces nothing.
         """
-        old_cells, old_at, old_sources = self._cells[rows], self._read_at[rows], self._sources[rows]
+        old_at, old_sources = self._read_at[rows], self._sources[rows]
         is_value = cells == Cell.VALUE
+        if (old_at < read_at).all() and (old_sources == source).all() and not (cells == Cell.ERROR).any():
+            # Nobody else speaks of these rows, and everything is newer: the common case, by the same rules.
+            self._values[rows], self._cells[rows], self._read_at[rows] = values, cells, read_at
+            self._smoothen(rows, values, is_value, read_at)
+            return
+        old_cells = self._cells[rows]
         had_value = old_cells == Cell.VALUE
         foreign = had_value & (old_sources != source)
         near = foreign & (np.abs(old_at - read_at) <= self._fresh)

@@ -113,11 +113,11 @@ def make_intake() -> KeepingIntake:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Starlette, **ssl_files: str) -> AsyncIterator[int]:
-    """The app on a free port of the loopback interface."""
+async def serving(app: Starlette, **options: Any) -> AsyncIterator[int]:
+    """The app on a free port of the loopback interface; `options` are uvicorn's."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = build_server(app, "127.0.0.1", 0)
-    for name, value in ssl_files.items():
+    for name, value in options.items():
         setattr(server.config, name, value)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     await until(lambda: server.started)
@@ -154,7 +154,7 @@ class AgentProcess:
     """`run_agent` in a process of its own."""
 
     def __init__(self, settings: dict[str, Any], environment: dict[str, str], folder: Path) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         file = folder / "agent.json"
         file.write_text(json.dumps({**settings, "listen_port": self.port}))
         self.log = folder / "agent.log"
@@ -205,7 +205,7 @@ def _is_reader(process: psutil.Process) -> bool:
     return "extender.telemetry.agent.reader" in process.cmdline()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
