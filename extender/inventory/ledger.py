@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from extender.api.core import Namespace, Node, Pod
 from extender.api.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.inventory.claims import ClaimTable
@@ -367,12 +369,14 @@ class Ledger:
         if table.dead <= max(_FEW_DEAD, len(table.row_of) // 4):
             return
         self._devices = table.compacted()
-        self._occupancy.renumber(self._devices.kept)
-        self._builder.renumbered(self._devices.kept, len(table))
-        row_of = self._devices.row_of
+        kept = self._devices.kept
+        number = np.zeros(len(table), np.int32)
+        number[kept] = np.arange(len(kept), dtype=np.int32)
+        self._occupancy.renumber(kept)
+        self._builder.renumbered(number)
+        numbers = number.tolist()
         self._rows_of = {
-            key: {name: row_of[DeviceID(key.driver, key.pool, name)] for name in rows}
-            for key, rows in self._rows_of.items()
+            key: {name: numbers[row] for name, row in rows.items()} for key, rows in self._rows_of.items()
         }
         self.in_flight.drop_assumptions()  # they name rows
 

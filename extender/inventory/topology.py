@@ -116,10 +116,8 @@ class TopologyBuilder:
         self._stale = True
         self._slots.add(slot)
 
-    def renumbered(self, kept: Int32, rows: int) -> None:
-        """The device table was compacted: row `kept[i]` of `rows` is row i now."""
-        number = np.zeros(rows, np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
+    def renumbered(self, number: Int32) -> None:
+        """The device table was compacted: live row i is row `number[i]` now."""
         self._rows = {node: number[held] for node, held in self._rows.items()}
         self._last = None
         self._stale = True
