@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ from extender.sim.generated import fleet as generated_fleet
 from extender.telemetry.agent.run import run_agent
 from extender.telemetry.agent.settings import AgentSettings
 from extender.verbs.ports import ReadDesk
+from extender.wiring.cluster import cluster_desk
 from extender.wiring.demo import bundled_fleet, play_demo
 from extender.wiring.folder import folder_desk
 from extender.wiring.service import serve_cluster, serve_embedded
@@ -47,6 +49,7 @@ def _doors() -> Doors:
         serve_bundled=_serve_bundled,
         demo=_demo,
         desk_of_folder=_folder,
+        desk_of_cluster=_cluster,
         agent=_agent,
     )
 
@@ -82,6 +85,12 @@ def _folder(path: Path) -> Iterator[ReadDesk]:
     for left_out in skipped:
         complaints.print(f"skipped {left_out.where}: {left_out.why}", markup=False, style="yellow")
     yield desk
+
+
+@contextmanager
+def _cluster(settings: Settings) -> Iterator[ReadDesk]:
+    configure_logs("error", "console", sys.stderr)
+    yield asyncio.run(cluster_desk(settings, VERSION))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from extender.cli.conformance import conformance_selectors
 from extender.cli.conformance_allocator import conformance_allocator
 from extender.cli.doors import Doors
 from extender.cli.reading import UsageError
@@ -90,5 +91,15 @@ def _conformance(doors: Doors) -> typer.Typer:
     def allocator(file: Cases, json_out: JsonOut = None) -> None:
         """Compare the allocator's results with those of a file (allocator.json)."""
         raise typer.Exit(conformance_allocator(file, doors.console, json_out))
+
+    @app.command()
+    def selectors(
+        file: Cases,
+        json_out: JsonOut = None,
+        *,
+        cost: Annotated[bool, typer.Option("--cost", help="Compare the costs, too.")] = False,
+    ) -> None:
+        """Compare the verdicts of selectors with those of a file (selectors.yaml)."""
+        raise typer.Exit(conformance_selectors(file, doors.console, cost=cost, json_out=json_out))
 
     return app
