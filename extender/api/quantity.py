@@ -207,7 +207,7 @@ class Quantity:
         return _wrap(quotient) + (1 if rest else 0)
 
     def as_approximate_float(self) -> float:
-        """Return float64(unscaled) * float64(10**exponent): infinite past the range, not always the nearest."""
+        """Return float64(unscaled) * float64(10**exponent): infinite past the range, not always nearest."""
         unscaled, exponent = self._unscaled, self._exponent
         if self._decimal and exponent > _HUGE:  # too wide to have been put at nano scale; Go's base overflows
             return math.copysign(math.inf, unscaled) if unscaled else 0.0

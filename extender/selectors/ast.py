@@ -132,7 +132,7 @@ class Fold(Node):
         self.result = result
 
 
-def copy(node: Node) -> Node:
+def copy(node: Node) -> Node:  # noqa: PLR0911 - one return for each kind of node
     """A deep copy with nodes of its own, as macros make when they use an operand twice."""
     if isinstance(node, Literal):
         return Literal(node.offset, node.value)
@@ -164,7 +164,7 @@ def copy(node: Node) -> Node:
     )
 
 
-def children(node: Node) -> list[Node]:
+def children(node: Node) -> list[Node]:  # noqa: PLR0911 - one return for each kind of node
     """The nodes right below, in source order."""
     if isinstance(node, Select):
         return [node.operand]

@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from extender.api.quantity import Quantity
 from extender.selectors.library.cidr import CidrValue
 from extender.selectors.library.format import FormatValue
 from extender.selectors.library.ip import IpValue
 from extender.selectors.library.url import UrlValue
-from extender.selectors.values import MapValue, Quantity, Semver, SumQuantity, size_of
+from extender.selectors.semver import Semver
+from extender.selectors.values import MapValue, SumQuantity, size_of
 
 
 class Failed:

@@ -22,7 +22,7 @@ class Overload:
 
     id: upstream's name; costs go by it. member: called as target.f(args), the target is the first argument.
     run: None where the function has one implementation for all its overloads, or the planner has its own.
-    variadic: bound upstream as a function of any number of arguments: it stops at the first argument in error.
+    variadic: bound upstream as a function of any number of arguments; it stops at the first one in error.
     """
 
     id: str

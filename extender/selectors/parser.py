@@ -93,8 +93,11 @@ class _Parser:
             self._token = self._tokens[self._at]
         return token
 
+    def _error(self, offset: int, message: str) -> Rejected:
+        return Rejected([self._source.issue(offset, message)])
+
     def _fail(self, offset: int, message: str) -> NoReturn:
-        raise Rejected([self._source.issue(offset, message)])
+        raise self._error(offset, message)
 
     def _unexpected(self, expecting: str) -> NoReturn:
         self._fail(
@@ -111,7 +114,7 @@ class _Parser:
         token = self._token
         if token.kind != "end" and self._tokens[self._at + 1].kind == kind:
             self._fail(token.offset, f"Syntax error: extraneous input '{token.text}' expecting '{kind}'")
-        self._fail(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
+        raise self._error(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
 
     def _enter(self, rule: str, count: int = 1) -> None:
         self._depths[rule] += count
@@ -252,7 +255,7 @@ class _Parser:
         if token.kind in {"bool", "null"}:
             self._fail(token.offset, f"Syntax error: mismatched input '{token.text}' expecting IDENTIFIER")
         text = "" if token.kind == "end" else token.text
-        self._fail(token.offset, f"Syntax error: no viable alternative at input '{after}{text}'")
+        raise self._error(token.offset, f"Syntax error: no viable alternative at input '{after}{text}'")
 
     def _field_name(self, token: Token) -> str:
         if token.kind != "escaped":

@@ -290,7 +290,7 @@ def _attribute(domain: str, id_: str, cost: int) -> Eval:
 
 
 def device_text_equals(keys: tuple[str, ...], text: str, *, negated: bool) -> Eval | None:
-    """`device.driver == text` and `device.attributes[domain].id == text` in one step; None for other paths."""
+    """`device.driver == text` or `device.attributes[domain].id == text` at once; None for other paths."""
     length = len(text)
     prices = tuple(tenth(min(n, length)) for n in range(length + 1))
     if keys == ("driver",):

@@ -14,7 +14,17 @@ from extender.model.device import DeviceFacts
 from extender.selectors import loops
 from extender.selectors.ast import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
 from extender.selectors.calls import call0, call1, call2, call_fixed, call_many, call_quantity, implementation
-from extender.selectors.cost import LIST, MAP, Aborted, equality, price, tenth
+from extender.selectors.closures import (
+    equal_text,
+    insert_map,
+    insert_pair,
+    list_maker,
+    many_terms,
+    map_maker,
+    two_terms,
+    unequal,
+)
+from extender.selectors.cost import LIST, MAP, Aborted, price
 from extender.selectors.declarations import Functions
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
@@ -28,9 +38,7 @@ from extender.selectors.values import (
     Optional,
     UInt,
     equal,
-    map_key,
     show,
-    size_of,
 )
 
 
@@ -47,8 +55,9 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A closure that charges for itself. `fixed`: it depends on nothing; the value and its price if
-    it has one, or True when it always fails.
+    """A closure that charges for itself.
+
+    fixed: it depends on nothing: the value and its price, or True when it always fails.
     """
 
     run: Eval
@@ -88,7 +97,7 @@ class _Planner:
         self._scopes: list[dict[str, Eval]] = [{}]
         self.slots = 0
 
-    def plan(self, node: Node) -> Plan:
+    def plan(self, node: Node) -> Plan:  # noqa: PLR0911 - one return for each kind of node
         """The plan of a node."""
         if isinstance(node, Literal):
             return Const(node.value)
@@ -214,10 +223,10 @@ class _Planner:
                 terms.append(self.eval(current))
         stops = node.function == "_||_"
         if len(terms) == 3:
-            return Computed(_two_terms(_two_terms(terms[0], terms[1], stops=stops), terms[2], stops=stops))
+            return Computed(two_terms(two_terms(terms[0], terms[1], stops=stops), terms[2], stops=stops))
         if len(terms) == 2:
-            return Computed(_two_terms(terms[0], terms[1], stops=stops))
-        return Computed(_terms(tuple(terms), stops=stops))
+            return Computed(two_terms(terms[0], terms[1], stops=stops))
+        return Computed(many_terms(tuple(terms), stops=stops))
 
     def _conditional(self, _node: Call, plans: list[Plan]) -> Plan:
         return Choice(evaluator(plans[0]), self._path(plans[1]), self._path(plans[2]))
@@ -230,10 +239,10 @@ class _Planner:
             quick = None if keys is None else device_text_equals(keys, right.value, negated=negated)
             if quick is not None:
                 return Computed(quick)
-            return Computed(_equal_text(evaluator(plans[0]), right.value, negated=negated))
+            return Computed(equal_text(evaluator(plans[0]), right.value, negated=negated))
         if negated:
             return Computed(
-                call2(evaluator(plans[0]), evaluator(right), _unequal, price("_!=_", "not_equals"))
+                call2(evaluator(plans[0]), evaluator(right), unequal, price("_!=_", "not_equals"))
             )
         return Computed(call2(evaluator(plans[0]), evaluator(right), equal, price("_==_", "equals")))
 
@@ -282,7 +291,7 @@ class _Planner:
 
     def _insert(self, node: Call, plans: list[Plan]) -> Plan:
         """Insertion into the accumulator's map, in place."""
-        run = _insert_pair if len(plans) == 3 else _insert_map
+        run = insert_pair if len(plans) == 3 else insert_map
         return Computed(self._closure(plans, run, 1, variadic=len(node.overloads) != 1))
 
     def _plain(self, node: Call, plans: list[Plan]) -> Plan:
@@ -296,7 +305,7 @@ class _Planner:
     def _list(self, node: ListNode) -> Plan:
         plans = [self.plan(element) for element in node.elements]
         optional = node.optional
-        run = _list_maker(tuple(evaluator(p) for p in plans), optional)
+        run = list_maker(tuple(evaluator(p) for p in plans), optional)
         return _aggregate(run, plans, LIST)
 
     def _map(self, node: MapNode) -> Plan:
@@ -306,7 +315,7 @@ class _Planner:
             key_plan, value_plan = self.plan(key), self.plan(value)
             plans += [key_plan, value_plan]
             entries.append((evaluator(key_plan), evaluator(value_plan), optional))
-        return _aggregate(_map_maker(tuple(entries)), plans, MAP)
+        return _aggregate(map_maker(tuple(entries)), plans, MAP)
 
     # -- comprehensions --------------------------------------------------------------------------------
 
@@ -367,93 +376,6 @@ _SPECIAL: Final[dict[str, Callable[[_Planner, Call, list[Plan]], Plan]]] = {
 
 def _whole_device(frame: Frame) -> Any:
     return frame.device.whole()
-
-
-def _unequal(left: Any, right: Any) -> bool:
-    """`left != right`: an error of equality counts as different."""
-    try:
-        return not equal(left, right)
-    except CelError:
-        return True
-
-
-def _equal_text(left: Eval, text: str, *, negated: bool) -> Eval:
-    """== and != with a constant text, the most frequent comparison."""
-    length = len(text)
-    costs = tuple(tenth(min(n, length)) for n in range(length + 1))
-    unit = tenth(min(1, length))
-
-    def run(frame: Frame) -> bool:
-        try:
-            value = left(frame)
-        except CelError:
-            charge(frame, unit)
-            raise
-        if type(value) is str:
-            frame.left = rest = frame.left - costs[min(len(value), length)]
-            if rest < 0:
-                exceeded(frame, units=False)
-            return (value == text) is not negated
-        try:
-            alike = equal(value, text)
-        except CelError:
-            if not negated:
-                charge(frame, equality(value, text))
-                raise
-            alike = False
-        charge(frame, tenth(min(size_of(value), length)) if negated else equality(value, text))
-        return alike is not negated
-
-    return run
-
-
-def _two_terms(first: Eval, second: Eval, *, stops: bool) -> Eval:
-    def run(frame: Frame) -> bool:
-        try:
-            value = first(frame)
-        except CelError as error:
-            return _absorb(frame, error, second, stops=stops)
-        if value is stops:
-            return stops
-        if type(value) is not bool:
-            return _absorb(frame, CelError("no such overload"), second, stops=stops)
-        value = second(frame)
-        if type(value) is not bool:
-            raise CelError("no such overload")
-        return value
-
-    return run
-
-
-def _absorb(frame: Frame, failure: CelError, second: Eval, *, stops: bool) -> bool:
-    """The first term failed: the second may still decide."""
-    try:
-        value = second(frame)
-    except CelError:
-        raise failure from None
-    if value is stops:
-        return stops
-    raise failure
-
-
-def _terms(terms: tuple[Eval, ...], *, stops: bool) -> Eval:
-    def run(frame: Frame) -> bool:
-        failure: CelError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except CelError as error:
-                failure = failure or error
-                continue
-            if value is stops:
-                return stops
-            if type(value) is not bool:
-                failure = failure or CelError("no such overload")
-        if failure is not None:
-            raise failure
-        return not stops
-
-    return run
 
 
 def _fixed(closure: Eval) -> Computed:
@@ -540,65 +462,3 @@ def _aggregate(run: Eval, plans: list[Plan], cost: int) -> Plan:
         return value
 
     return Computed(evaluate)
-
-
-def _list_maker(elements: tuple[Eval, ...], optional: frozenset[int]) -> Eval:
-    if not optional:
-        return lambda frame: [element(frame) for element in elements]
-
-    def run(frame: Frame) -> list[Any]:
-        values: list[Any] = []
-        for place, element in enumerate(elements):
-            value = element(frame)
-            if place in optional:
-                if type(value) is not Optional:
-                    raise CelError(
-                        f"cannot initialize optional list element from non-optional value {show(value)}"
-                    )
-                if value.present:
-                    values.append(value.value)
-            else:
-                values.append(value)
-        return values
-
-    return run
-
-
-def _map_maker(entries: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
-    def run(frame: Frame) -> MapValue:
-        data: dict[Any, Any] = {}
-        for make_key, make_value, optional in entries:
-            key = make_key(frame)
-            value = make_value(frame)
-            form = map_key(key)
-            if optional:
-                if type(value) is not Optional:
-                    raise CelError(
-                        f"cannot initialize optional entry '{show(key)}' from non-optional value {show(value)}"
-                    )
-                if not value.present:
-                    data.pop(form, None)
-                    continue
-                value = value.value
-            data[form] = value
-        return MapValue(data)
-
-    return run
-
-
-def _insert_pair(target: Any, key: Any, value: Any) -> MapValue:
-    if type(target) is not MapValue:
-        raise CelError("no such overload: cel.@mapInsert")
-    form = map_key(key)
-    if form in target.data:
-        raise CelError(f"insert failed: key {show(key)} already exists")
-    target.data[form] = value
-    return target
-
-
-def _insert_map(target: Any, more: Any) -> MapValue:
-    if type(target) is not MapValue or type(more) is not MapValue:
-        raise CelError("no such overload: cel.@mapInsert")
-    for key, value in more.items():
-        _insert_pair(target, key, value)
-    return target

@@ -89,7 +89,9 @@ class Program:
         self._yes: dict[int, Verdict] = {}
         self._no: dict[int, Verdict] = {}
 
-    def evaluate(self, device: DeviceFacts | Prepared) -> Verdict:
+    def evaluate(  # noqa: PLR0911 - one return for each kind of end
+        self, device: DeviceFacts | Prepared
+    ) -> Verdict:
         """Evaluate against a device; a `Prepared` one is quicker. Never raises."""
         if type(device) is not Prepared:
             device = prepare(device)  # type: ignore[arg-type]  # type() narrows for speed

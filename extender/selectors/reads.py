@@ -119,7 +119,9 @@ class _Finder:
         for child in children(node):
             self.walk(child, scope)
 
-    def _path(self, node: Node, scope: Scope) -> tuple[str, ...] | None:
+    def _path(  # noqa: PLR0911 - one return for each kind of node
+        self, node: Node, scope: Scope
+    ) -> tuple[str, ...] | None:
         """The constant path into the device that a node is; dynamic keys in it are recorded here."""
         if isinstance(node, Ident):
             if node.constant is not None:
@@ -184,7 +186,9 @@ class _Finder:
 
     def _use(self, path: tuple[str, ...], *, whole: bool) -> None:
         found = self.found
-        if path is _ELSEWHERE or path == ("driver",) or path == ("allowMultipleAllocations",):
+        if path is _ELSEWHERE:
+            return
+        if path in {(DRIVER,), (MULTI,)}:
             found.flags.update(path)
             return
         if not path or path[0] not in {"attributes", "capacity"}:
@@ -206,5 +210,5 @@ class _Finder:
             values.add(f"{path[1]}/{path[2]}")
 
 
-_ELSEWHERE: Final[tuple[str, ...]] = ()
+_ELSEWHERE: Final[tuple[str, ...]] = ("?",)
 """What lies behind a dynamic key whose map was already recorded as a whole."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import celpy
 from celpy import celtypes
+from celpy.evaluation import CELEvalError
 
 from extender.api.quantity import Quantity
 from extender.selectors.device import Prepared
@@ -34,7 +35,7 @@ class Opinion:
     error: str | None
 
 
-class _Domains(celtypes.MapType):  # type: ignore[misc]  # the library has no types
+class _Domains(celtypes.MapType):
     """The map of domains: a missing domain is an empty map."""
 
     def __getitem__(self, key: Any) -> Any:
@@ -113,7 +114,7 @@ def _wrapped(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return _value(run(*plain))
         except (CelError, AttributeError, TypeError, ValueError) as error:
-            return celpy.CELEvalError(str(error))
+            return CELEvalError(str(error))
 
     return call
 

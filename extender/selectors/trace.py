@@ -1,7 +1,7 @@
-"""Why a device does not match: the comparisons that decided, what they saw, what would have matched.
+"""Why a device does not match: the comparisons that decided, what they saw, what would match.
 
-Owns the analysis behind `berth selectors check`. It evaluates parts of a checked tree; verdicts themselves are
-the program's alone.
+Owns the analysis behind `berth selectors check`. It evaluates parts of a checked tree; verdicts are the
+program's alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIMIT: Final = 100_000
 class Finding:
     """One comparison that kept a device from matching.
 
-    comparison: its text. outcome: "false" or "error". seen: parts of it and the values they had on this device.
+    comparison: its text. outcome: "false" or "error". seen: parts of it and their values on this device.
     error: the run-time error. missing: the path that the device does not have. nearest: the closest value,
     among the devices given, with which the comparison holds. hint: how to write the selector so that it does
     not fail.

@@ -68,7 +68,7 @@ NONE: Final = Optional(None, present=False)
 
 
 class SumQuantity(Quantity):
-    """What add() and sub() give. Upstream returns a pointer there, which is no Quantity to Equal's right side."""
+    """What add() and sub() give: a pointer upstream, which Equal does not accept on its right side."""
 
     __slots__ = ()
 
@@ -220,7 +220,7 @@ def no_overload() -> CelError:
 
 
 def is_a(t: Type, value: Any) -> bool:
-    """Whether a value may be passed for a declared type (IsAssignableRuntimeType: looks at first elements)."""
+    """Whether a value fits a declared type (IsAssignableRuntimeType: looks at first elements only)."""
     kind = t.kind
     if kind in {"dyn", "any", "param"}:
         return True
@@ -234,7 +234,9 @@ def is_a(t: Type, value: Any) -> bool:
     return True
 
 
-def compare_numbers(left: Any, right: Any) -> int | None:
+def compare_numbers(  # noqa: PLR0911 - one return for each pair of types
+    left: Any, right: Any
+) -> int | None:
     """-1, 0 or 1 across int, uint and double; None with NaN. A double meets integers as doubles."""
     if type(left) is float:
         if type(right) is float:
@@ -253,7 +255,7 @@ def compare_numbers(left: Any, right: Any) -> int | None:
             return -1
         near = float(left)
         return (near > right) - (near < right)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 _NUMBERS: Final = frozenset({int, UInt, float})
@@ -358,7 +360,7 @@ def size_of(value: Any) -> int:
     return int(getattr(value, "cost_size", 1))
 
 
-def show(value: Any) -> str:
+def show(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     """A value in error texts (Go's %v)."""
     if value is True:
         return "true"
@@ -375,7 +377,9 @@ def show(value: Any) -> str:
     return type_name(value)
 
 
-def go_float(value: float, exponent_from: int = 6) -> str:
+def go_float(  # noqa: PLR0911 - one return for each form of number
+    value: float, exponent_from: int = 6
+) -> str:
     """A double with Go's %g and the shortest digits; %v writes exponents only from 10**21 on."""
     if math.isnan(value):
         return "NaN"

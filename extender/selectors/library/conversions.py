@@ -137,7 +137,7 @@ def to_uint(value: Any) -> UInt:
     return UInt(value)
 
 
-def to_string(value: Any) -> str:
+def to_string(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     """`string(scalar)`."""
     kind = type(value)
     if kind is bool:

@@ -18,7 +18,10 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = _LABEL + r"(\." + _LABEL + ")*"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_BODY: Final = "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+_BODY: Final = (
+    "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character"
+)
 _LABEL_TEXT: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and"
     " end with an alphanumeric character"
@@ -92,7 +95,7 @@ def _label_1035(text: str) -> list[str]:
 
 
 def _prefix(validate: Validate) -> Validate:
-    """A name that more will be added to: a dash at its end is allowed (upstream drops the one before, too)."""
+    """A name that more will be added to: it may end in a dash (upstream drops the character before, too)."""
 
     def run(text: str) -> list[str]:
         return validate(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)

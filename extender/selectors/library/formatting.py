@@ -156,7 +156,7 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
 
 
 def _float(verb: str, precision: int, value: float) -> str:
-    """As golang.org/x/text prints in English: grouped thousands, spelled-out specials, x times ten to the power."""
+    """As golang.org/x/text prints in English."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -212,7 +212,7 @@ def _string(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     raise FormatError(_TEXT_ERROR + type_name(value))
 
 
-def _element(value: Any) -> str:
+def _element(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     """A member of a list or map: texts quoted, doubles with six places."""
     kind = type(value)
     if kind is str:

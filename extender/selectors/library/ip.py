@@ -47,7 +47,8 @@ def read(text: str) -> Address:
     address = _parse(text)
     if address is None:
         raise AddressError(
-            f"IP Address {shown} parse error during conversion from string: ParseAddr({shown}): unable to parse IP"
+            f"IP Address {shown} parse error during conversion from string:"
+            f" ParseAddr({shown}): {_reason(text)}"
         )
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         raise AddressError(f"IPv4-mapped IPv6 address {shown} is not allowed")
@@ -61,6 +62,16 @@ def _parse(text: str) -> Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def _reason(text: str) -> str:
+    """Why it is no address, in Go's words, for the commonest reasons."""
+    fields = text.split(".")
+    if len(fields) == 4 and all(field.isascii() and field.isdecimal() for field in fields):
+        if any(len(field) > 1 and field[0] == "0" for field in fields):
+            return "IPv4 field has octet with leading zero"
+        return "IPv4 field has value >255"
+    return "unable to parse IP"
 
 
 def go_quote(text: str) -> str:
@@ -90,7 +101,7 @@ def _is_ip(text: Any) -> bool:
 
 
 def _is_canonical(text: Any) -> bool:
-    return address_text(parse(text).address) == text
+    return bool(address_text(parse(text).address) == text)
 
 
 def _global_unicast(address: Address) -> bool:
@@ -124,7 +135,7 @@ _LINK_LOCAL_MULTICAST: Final = ipaddress.ip_network("224.0.0.0/24")
 
 def _member(name: str, id_: str, run: Callable[[Address], bool]) -> Function:
     def on_value(value: Any) -> bool:
-        return run(value.address)
+        return bool(run(value.address))
 
     return Function(name, (Overload(id_, (IP,), BOOL, member=True, run=on_value),))
 

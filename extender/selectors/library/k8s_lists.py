@@ -1,4 +1,4 @@
-"""Kubernetes' list functions (apiserver library/lists.go): isSorted, sum, min, max, indexOf, lastIndexOf, includes."""
+"""Kubernetes' list functions (apiserver library/lists.go)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cel-go's list functions, version 3 (ext/lists.go): slice, flatten, sort, sortBy, range, reverse, distinct."""
+"""cel-go's list functions, version 3 (ext/lists.go)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from extender.selectors.values import COMPARABLE, compare, same
 
 _COMPARABLE_TYPES: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _MAX_RANGE: Final = 2_000_000
-"""Longest range that is really made: the price of a longer one passes every limit as soon as it is charged."""
+"""Longest range that is really made: the price of a longer one passes every limit at once."""
 
 
 def _slice(values: Any, start: Any, end: Any) -> list[Any]:
@@ -66,9 +66,12 @@ def _sort_by_keys(values: Any, keys: Any) -> list[Any]:
         raise CelError("list elements must be comparable")
     if len(keys) > 1 and any(type(key) is not kind for key in keys):
         raise CelError("list elements must have the same type")
+
     # NaN orders as equal to all, as a failed comparison does upstream; ties keep their order here.
-    order = sorted(range(len(keys)), key=cmp_to_key(lambda i, j: _order(keys[i], keys[j])))
-    return [values[place] for place in order]
+    def order(left: int, right: int) -> int:
+        return _order(keys[left], keys[right])
+
+    return [values[place] for place in sorted(range(len(keys)), key=cmp_to_key(order))]
 
 
 def _order(left: Any, right: Any) -> int:

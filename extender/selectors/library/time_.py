@@ -65,7 +65,7 @@ def _getter(part: Callable[[datetime, int], int]) -> Callable[..., int]:
 
 def _duration_getter(unit: int) -> Callable[[Any], int]:
     def run(value: Any) -> int:
-        whole = abs(value.nanos) // unit
+        whole = int(abs(value.nanos) // unit)
         return -whole if value.nanos < 0 else whole
 
     return run
