@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.console import RenderableType
 
@@ -20,6 +19,7 @@ from extender.cli.remote import RemoteDesk
 from extender.cli.tables import decisions_table, explain_table, fleet_table
 from extender.model.document import DocumentError, read_documents
 from extender.model.errors import BerthError
+from extender.server import models
 from extender.settings import load
 from extender.verbs.ports import ReadDesk
 from extender.verbs.views import ExplainView, FleetView
@@ -92,8 +92,8 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
         """Show nodes and their devices."""
         source = Source(url, token_file, ca_file, folder, cluster, config)
         with open_desk(doors, source) as desk:
-            pages = list(_pages(desk))
-        _show(doors, pages, fleet_table(pages), as_json=as_json)
+            view = _whole_fleet(desk)
+        _show(doors, models.Fleet.model_validate(view), fleet_table(view), as_json=as_json)
 
     @app.command()
     def explain(
@@ -115,7 +115,7 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
         source = Source(url, token_file, ca_file, folder, cluster, config)
         with open_desk(doors, source) as desk:
             view = _explain(desk, pod, node or [], limit)
-        _show(doors, view, explain_table(view), as_json=as_json)
+        _show(doors, models.Explanation.model_validate(view), explain_table(view), as_json=as_json)
 
     @app.command()
     def decisions(
@@ -129,18 +129,19 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
     ) -> None:
         """Show the newest decisions, and whether the predicted devices were granted."""
         with open_desk(doors, Source(url, token_file, ca_file)) as desk:
-            found = list(desk.decisions(limit, pod))
-        _show(doors, found, decisions_table(found), as_json=as_json)
+            found = desk.decisions(limit, pod)
+        shown = models.Decisions(decisions=[models.Decision.model_validate(each) for each in found])
+        _show(doors, shown, decisions_table(found), as_json=as_json)
 
 
-def _pages(desk: ReadDesk) -> Iterator[FleetView]:
-    after = ""
-    while True:
-        page = desk.fleet(after, PAGE)
-        yield page
-        if not page.next:
-            return
-        after = page.next
+def _whole_fleet(desk: ReadDesk) -> FleetView:
+    """All pages as one; the totals are those of the last page."""
+    page = desk.fleet("", PAGE)
+    nodes = list(page.nodes)
+    while page.next:
+        page = desk.fleet(page.next, PAGE)
+        nodes += page.nodes
+    return replace(page, nodes=tuple(nodes))
 
 
 def _explain(desk: ReadDesk, pod: str, nodes: list[str], limit: int) -> ExplainView:
@@ -175,13 +176,9 @@ def _token(path: Path | None) -> str:
         raise UsageError(f"{path}: can't be read: {error}") from error
 
 
-def _show(doors: Doors, view: object, table: RenderableType, *, as_json: bool) -> None:
+def _show(doors: Doors, shown: models.View, table: RenderableType, *, as_json: bool) -> None:
+    """Print the JSON that the read API would answer, or the table."""
     if as_json:
-        typer.echo(msgspec.json.encode(view, enc_hook=_plain).decode())
+        typer.echo(shown.model_dump_json())
     else:
         doors.console.print(table)
-
-
-def _plain(value: object) -> object:
-    """Mapping proxies, which the encoder does not know."""
-    return dict(value) if hasattr(value, "keys") else repr(value)  # type: ignore[call-overload]  # it has keys

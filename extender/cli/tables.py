@@ -26,15 +26,14 @@ from extender.verbs.views import (
 OUTCOME_STYLES = {"right": "green", "wrong": "bold red", "unpredicted": "yellow", "pending": "dim"}
 
 
-def fleet_table(pages: Sequence[FleetView]) -> RenderableType:
+def fleet_table(fleet: FleetView) -> RenderableType:
     """The fleet: totals by driver and product, then a row a node."""
     totals = _table("driver", "product", "total", "free", "taken", "unavailable")
-    for count in pages[0].totals if pages else ():
+    for count in fleet.totals:
         totals.add_row(*_count(count))
     nodes = _table("node", "state", "devices free / total", "plugin resources requested / allocatable")
-    for page in pages:
-        for node in page.nodes:
-            nodes.add_row(node.name, _state(node), _devices(node.devices), _resources(node.resources))
+    for node in fleet.nodes:
+        nodes.add_row(node.name, _state(node), _devices(node.devices), _resources(node.resources))
     return Group(totals, nodes)
 
 

@@ -28,6 +28,8 @@ async def cluster_desk(settings: Settings, version: str) -> ReadDesk:
     """
     core = build_core(settings, version)
     async with ApiClient(await credentials(settings), user_agent="berth") as client:
+        # Reflectors try again for ever; somebody at a terminal wants to hear of missing rights at once.
+        await client.get("/api/v1/nodes", params={"limit": 1})
         await _list(core, client)
     return reader(core, Shadow(settings))
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
+from extender.cli import reading
 from extender.cli.remote import RemoteDesk, RemoteError
 from extender.server.auth import Door
 from extender.verbs.ports import ReadDesk
@@ -64,8 +66,22 @@ def test_the_fleet_is_shown_with_totals_and_nodes(run: Run) -> None:
 
 
 def test_the_fleet_as_json_has_every_page(run: Run) -> None:
-    pages = json.loads(run("fleet", "--json").out)
-    assert [node["name"] for page in pages for node in page["nodes"]] == [f"node-{i}" for i in range(5)]
+    fleet = json.loads(run("fleet", "--json").out)
+    assert (fleet["nodeCount"], fleet["next"]) == (5, "")
+    assert [node["name"] for node in fleet["nodes"]] == [f"node-{i}" for i in range(5)]
+
+
+def test_a_fleet_of_several_pages_is_shown_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setattr(reading, "PAGE", 2)
+    fleet = json.loads(runner(capsys)("fleet", "--json", "--url", url).out)
+    assert [node["name"] for node in fleet["nodes"]] == [f"node-{i}" for i in range(5)]
+
+
+def test_json_is_what_the_api_answers(run: Run, url: str) -> None:
+    answered = httpx.get(f"{url}/api/v1/decisions", params={"limit": 2}, trust_env=False)
+    assert json.loads(run("decisions", "--limit", "2", "--json").out) == answered.json()
 
 
 def test_an_existing_pod_is_explained(run: Run) -> None:

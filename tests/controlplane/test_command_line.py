@@ -28,7 +28,7 @@ def test_the_clusters_devices_are_shown(cluster: ControlPlane, admin: ApiClient)
         objects.register_gpu_node(admin, name)
     ended = berth(cluster.kubeconfig(), "fleet", "--cluster", "--json")
     assert ended.returncode == 0, ended.stderr
-    [page] = json.loads(ended.stdout)
+    page = json.loads(ended.stdout)
     free = {node["name"]: sum(count["free"] for count in node["devices"]) for node in page["nodes"]}
     assert free == {"gpu-a": 8, "gpu-b": 8}
 

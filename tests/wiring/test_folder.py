@@ -33,9 +33,9 @@ def berth(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_fleet_of_a_file_is_shown_with_its_totals() -> None:
     ended = berth("fleet", "--from", str(FLEET), "--json")
     assert ended.returncode == 0, ended.stderr
-    [page] = json.loads(ended.stdout)
+    page = json.loads(ended.stdout)
     assert sum(count["total"] for count in page["totals"]) == 28
-    assert len(page["nodes"]) == page["node_count"] == 7
+    assert len(page["nodes"]) == page["nodeCount"] == 7
 
 
 def test_a_pod_of_a_folder_is_explained_with_its_device(tmp_path: Path) -> None:
