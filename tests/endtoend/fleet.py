@@ -1,0 +1,123 @@
+"""The fleet of a test and the pods on it, as the API server shows them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from tests.controlplane import objects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tests.controlplane.cluster import ControlPlane
+
+Object = dict[str, Any]
+DRA = "resource.k8s.io/v1"
+
+
+class Fleet:
+    """Nodes, templates and pods of one test."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        self.cluster = cluster
+        self.admin = cluster.client()
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        self.namespace = cluster.create_namespace(f"test-{uuid.uuid4().hex[:8]}", labels)
+        self._nodes: list[str] = []
+
+    def register(self, gpu_nodes: int, cpu_nodes: int, plugin_nodes: int = 0) -> None:
+        """Register nodes gpu-00.., cpu-00.., plugin-00.., and NVIDIA's class."""
+        self.admin.apply(objects.device_class())
+        makers: list[Callable[[], object]] = []
+        for number in range(gpu_nodes):
+            name = f"gpu-{number:02d}"
+            makers.append(lambda name=name: objects.register_gpu_node(self.admin, name))  # type: ignore[misc]  # bound now
+            self._nodes.append(name)
+        for number in range(cpu_nodes):
+            name = f"cpu-{number:02d}"
+            makers.append(lambda name=name: objects.register_node(self.admin, objects.cpu_node(name)))  # type: ignore[misc]  # likewise
+            self._nodes.append(name)
+        for number in range(plugin_nodes):
+            name = f"plugin-{number:02d}"
+            makers.append(
+                lambda name=name: objects.register_node(self.admin, objects.device_plugin_node(name))
+            )  # type: ignore[misc]  # likewise
+            self._nodes.append(name)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda make: make(), makers))
+
+    def template(
+        self, name: str, count: int = 1, selectors: Sequence[str] = (), devices: Object | None = None
+    ) -> None:
+        """A ResourceClaimTemplate."""
+        self.admin.create(
+            objects.claim_template(
+                name, count, namespace=self.namespace, selectors=selectors, devices=devices
+            )
+        )
+
+    def create(self, pods: Iterable[Object]) -> list[str]:
+        """Create pods as fast as the API takes them; their names."""
+        made = list(pods)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.admin.create, made))
+        return [pod["metadata"]["name"] for pod in made]
+
+    def pod(self, name: str, **more: Any) -> Object:
+        """A pod of this test's namespace."""
+        return objects.pod(name, namespace=self.namespace, **more)
+
+    def pods(self) -> dict[str, Object]:
+        """All pods by name."""
+        return {p["metadata"]["name"]: p for p in self.admin.list_all("v1", "Pod", self.namespace)}
+
+    def claims(self) -> dict[str, Object]:
+        """All claims by name."""
+        return {c["metadata"]["name"]: c for c in self.admin.list_all(DRA, "ResourceClaim", self.namespace)}
+
+    def wait_bound(self, names: Iterable[str], seconds: float = 60.0) -> dict[str, Object]:
+        """Wait until these pods have a node; all pods by name."""
+        wanted = set(names)
+        until = time.monotonic() + seconds
+        while True:
+            pods = self.pods()
+            missing = [n for n in wanted if not pods.get(n, {}).get("spec", {}).get("nodeName")]
+            if not missing:
+                return pods
+            if time.monotonic() > until:
+                stuck = {n: pods.get(n, {}).get("status", {}).get("conditions") for n in missing[:3]}
+                raise TimeoutError(f"{len(missing)} of {len(wanted)} pods have no node: {stuck}")
+            time.sleep(0.1)
+
+    def devices_of(self, pod: Object, claims: dict[str, Object]) -> set[tuple[str, str, str]]:
+        """(claim, request, driver/pool/device) of all results that a pod holds."""
+        names = {
+            s["resourceClaimName"]: s["resourceClaimName"]
+            for s in pod["status"].get("resourceClaimStatuses") or ()
+            if s.get("resourceClaimName")
+        }
+        for entry in pod["spec"].get("resourceClaims") or ():
+            if entry.get("resourceClaimName"):
+                names[entry["resourceClaimName"]] = entry["resourceClaimName"]
+        special = pod["status"].get("extendedResourceClaimStatus") or {}
+        if special.get("resourceClaimName"):
+            names[special["resourceClaimName"]] = "<extended-resources>"
+        found = set()
+        for name, said in names.items():
+            for result in claims[name]["status"]["allocation"]["devices"]["results"]:
+                found.add(
+                    (said, result["request"], f"{result['driver']}/{result['pool']}/{result['device']}")
+                )
+        return found
+
+    def remove(self) -> None:
+        """Remove pods, claims, nodes and slices of this test."""
+        for api_version, kind in [("v1", "Pod"), (DRA, "ResourceClaim")]:
+            self.admin.delete_all(api_version, kind, self.namespace)
+        self.admin.delete_all(DRA, "ResourceSlice")
+        for name in self._nodes:
+            self.admin.delete("v1", "Node", name)
+        self.admin.delete("v1", "Namespace", self.namespace)
