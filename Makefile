@@ -65,7 +65,7 @@ load: setup ## Play a kube-scheduler against a server on this machine, into buil
 
 fuzz: setup ## Compare N random cases with Kubernetes' own allocator and selectors
 	@$(PY) -m tests.oracle.build
-	$(PY) -m tests.oracle.fuzz --cases $(N)
+	$(PY) -m tests.oracle.fuzz --count $(N)
 
 lock: setup ## Make the hashed requirements locks anew from pyproject.toml
 	@test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip --disable-pip-version-check install --quiet uv; }
