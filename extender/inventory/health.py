@@ -16,7 +16,7 @@ Never: heat or load (the judges' matter), I/O, or which pods are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -129,6 +129,19 @@ class HealthBook:
             if node.machines:
                 scene = _Scene(self.table, node, name, now)
                 scene.leave()
+                out += scene.out
+        self.version += len(out)
+        return out
+
+    def retain(self, uuids: Callable[[str], Collection[str] | None], now: float) -> list[Transition]:
+        """Let go of devices that `uuids(node)` does not name, and of nodes for which it says None."""
+        out: list[Transition] = []
+        for name in [n for n in self._nodes if uuids(n) is None]:
+            self.forget(name)
+        for name, node in self._nodes.items():
+            if node.machines:
+                scene = _Scene(self.table, node, name, now)
+                scene.retain({NODE, *(uuids(name) or ())})
                 out += scene.out
         self.version += len(out)
         return out
@@ -260,6 +273,10 @@ class _Scene:
         machines = self._node.machines
         for key in [key for key, machine in machines.items() if _over(machine, self._now)]:
             self._tell(key[0], machines.pop(key), entered=False)
+
+    def retain(self, uuids: Collection[str]) -> None:
+        for key in [key for key in self._node.machines if key[0] not in uuids]:
+            self._tell(key[0], self._node.machines.pop(key), entered=False)
 
     def _sign(self, uuid: str, sign: Sign, seen: bool | None, text: str) -> None:
         if seen:

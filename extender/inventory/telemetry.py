@@ -8,7 +8,7 @@ Never: I/O, a clock, or a judgement of what a reading means.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -34,6 +34,7 @@ _ABSENT: Final = {
     Absence.ERROR: -int(Cell.ERROR),
 }
 _RETIRED_KEPT: Final = 16
+_VANISHED_KEPT: Final = 64
 
 
 class Source(IntEnum):
@@ -118,6 +119,11 @@ class TelemetryStore:
     def node(self, name: str) -> NodeTelemetry | None:
         """What is known of a node; None when nothing ever came, or it is forgotten."""
         return self._nodes.get(name)
+
+    def uuids(self, name: str) -> Collection[str] | None:
+        """The devices of a node that have a row; None for a node that is not known."""
+        node = self._nodes.get(name)
+        return None if node is None else node.rows.keys()
 
     def nodes(self) -> Iterator[NodeTelemetry]:
         """Every node that is known."""
@@ -258,6 +264,8 @@ class TelemetryStore:
             gone.append(device)
             node.vanished.setdefault(uuid, now)
             self.columns.lose(row, now)
+        for uuid in list(node.vanished)[: max(0, len(node.vanished) - _VANISHED_KEPT)]:
+            self._drop(node, uuid)  # whatever a sender names anew each time, it takes bounded room
         return gone
 
     def _drop(self, node: NodeTelemetry, uuid: str) -> None:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from extender.api.telemetry import Device, Sample
 from extender.inventory.health import HealthBook, Transition
-from extender.inventory.telemetry import Refusal, Source, TelemetryStore
+from extender.inventory.telemetry import Applied, Refusal, Source, TelemetryStore
 from extender.telemetry.metrics import TelemetryMetrics
+
+_XIDS_NAMED: Final = 1000  # a sender can't make more series than this
 
 
 def hear_nothing(_: list[Transition]) -> None:
@@ -34,9 +37,7 @@ class Intake:
             self.metrics.refused.labels(str(applied)).inc()
             return applied
         self.metrics.samples.labels("agent").inc()
-        for heard in applied.xids:
-            self.metrics.xids.labels(str(heard.xid.code)).inc()
-        self._tell(self.health.observe(applied, now))
+        self._observe(applied, now)
         return None
 
     def readings(
@@ -45,14 +46,19 @@ class Intake:
         """Take readings of another source for a node."""
         self.metrics.samples.labels(source.name.lower()).inc()
         applied = self.store.apply_readings(node, devices, source, age_s, now)
-        for heard in applied.xids:
-            self.metrics.xids.labels(str(heard.xid.code)).inc()
-        self._tell(self.health.observe(applied, now))
+        self._observe(applied, now)
 
     def tick(self, now: float) -> None:
         """Every few seconds: quiet times end, silent nodes are forgotten."""
         self.store.expire(now)
+        self._tell(self.health.retain(self.store.uuids, now))
         self._tell(self.health.tick(now))
+
+    def _observe(self, applied: Applied, now: float) -> None:
+        for heard in applied.xids:
+            code = heard.xid.code
+            self.metrics.xids.labels(str(code) if code < _XIDS_NAMED else "other").inc()
+        self._tell(self.health.observe(applied, now))
 
     def _tell(self, transitions: list[Transition]) -> None:
         if transitions:

@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from extender.api.telemetry import SCHEMA, Sample, SchemaHeader
 from extender.inventory.telemetry import Refusal
 from extender.model.errors import KubeError
+from extender.telemetry.addresses import is_loopback
 from extender.telemetry.body import BodyRefused, inflate, read_bounded
 from extender.telemetry.intake import Intake
 from extender.telemetry.limits import Buckets
@@ -123,6 +124,8 @@ class _Receiver:
         now = self._deps.now()
         if self._failures.level(peer, now) < 1.0:
             raise _Refused(HTTPStatus.TOO_MANY_REQUESTS, "peer rate", "too many refused tokens")
+        if request.scope["scheme"] != "https" and not is_loopback(peer):
+            raise _Refused(HTTPStatus.FORBIDDEN, "plain http", "tokens are not accepted over plain HTTP")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise _Refused(HTTPStatus.UNAUTHORIZED, "no token", "a bearer token is required")

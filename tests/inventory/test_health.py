@@ -189,6 +189,17 @@ def test_quiet_times_end_without_a_further_sample() -> None:
     assert [t.entered for t in book.tick(10.0 + QUIET)] == [False]
 
 
+def test_what_is_known_no_more_leaves() -> None:
+    book = HealthBook(TABLE)
+    book.observe(told(state=DeviceState.LOST), 0.0)
+    assert book.retain(lambda _: {"GPU-a"}, 1.0) == []
+    assert [(t.uuid, t.entered) for t in book.retain(lambda _: set(), 2.0)] == [("GPU-a", False)]
+    book.observe(told(driver=DriverState.ABSENT), 3.0)
+    assert book.retain(lambda _: set(), 4.0) == []  # a node's own reason stays
+    book.retain(lambda _: None, 5.0)
+    assert codes(book, 5.0) == []
+
+
 def test_a_driver_that_changes_its_fault_changes_the_reason() -> None:
     book = HealthBook(TABLE)
     book.observe(told(driver=DriverState.UNRESPONSIVE), 0.0)

@@ -279,6 +279,14 @@ def test_a_forgotten_node_leaves_no_row_and_its_rows_are_used_again() -> None:
     assert store.columns.capacity == 64
 
 
+def test_a_node_that_names_new_devices_each_time_takes_bounded_room() -> None:
+    store = TelemetryStore()
+    for turn in range(100):
+        devices = [gpu(f"GPU-{turn}-{i}") for i in range(8)]
+        store.apply(sample(*devices, sequence=turn + 1), now=float(turn))
+    assert len(store) == 8 + 64
+
+
 def test_silent_nodes_are_forgotten() -> None:
     store = TelemetryStore(Ages(forget_s=100))
     store.apply(sample(gpu()), now=0.0)

@@ -136,7 +136,7 @@ class _Replica:
 
     def _client(self) -> httpx.AsyncClient:
         ca = self._settings.ca_file
-        trust: ssl.SSLContext | bool = True
+        trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody
         if self._settings.target.startswith("https:"):
             with suppress(OSError):  # a CA that can't be read yet: the handshake fails, and is tried again
                 trust = ssl.create_default_context(cafile=str(ca) if ca else None)

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
+import structlog
+
 from extender.api.telemetry import DriverState
 from extender.telemetry.agent.backoff import Backoff
 from extender.telemetry.agent.book import NodeBook
@@ -58,6 +60,7 @@ class Poller:
         launch: Launch,
         start: Callable[[Launch, Callable[[Heard], None]], ReaderProcess] = ReaderProcess,
     ) -> None:
+        self._log = structlog.get_logger(__name__)
         self._settings = settings
         self._clock = clock
         self._book = book
@@ -158,12 +161,17 @@ class Poller:
             self._set_driver(DriverState.ERROR, 0, "", f"{text}, status {reader.exit_status()}")
 
     def _set_driver(self, state: DriverState, code: int, operation: str, text: str = "") -> None:
+        before = self._book.driver.state
         self._book.driver_is(state, code, operation, text)
+        if self._book.driver.state is not before:
+            why = text or operation
+            self._log.warning("driver state", state=str(state), before=str(before), code=code, why=why)
         self._outbox.poke()
 
     def _hear(self, word: Heard) -> None:
         if self._book.heard(word, self._clock.monotonic_ns()):
             self._metrics.xids.labels(str(word.code)).inc()
+            self._log.warning("xid", xid=word.code, uuid=word.uuid, gpu_instance=word.gpu_instance)
             self._outbox.poke()
         self._again.set()
 
