@@ -25,6 +25,8 @@ _MAX_DIGITS: Final = 100_000
 _CHUNK: Final = 4_000
 """Digits converted at a time: CPython refuses to convert longer texts (sys.int_max_str_digits)."""
 _HUGE: Final = 400
+_WRAPPING: Final = frozenset({1, 2, 3, 6, 9})
+"""Powers of ten that upstream multiplies by at once; their product wraps around where others give 0."""
 
 _SHAPE: Final = re.compile(r"([+-]?)(0*)([0-9]*)(\.[0-9]*)?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _SIGNED_DIGITS: Final = re.compile(r"[+-]?[0-9]+")
@@ -184,13 +186,16 @@ class Quantity:
     def scaled_value(self, scale: int) -> int:  # noqa: PLR0911 - one return for each way of upstream
         """Return value / 10**scale as int64, rounded.
 
-        Scaled integers round away from zero; an overflow gives 0. Decimals round up (upstream adds 1 to the
+        Scaled integers round away from zero; an overflow wraps around or gives 0, by the power. Decimals
+        round up (upstream adds 1 to the
         truncated quotient, so -1.5 becomes 0) and an overflow wraps around.
         """
         difference = self._exponent - scale
         if not self._decimal:
             if difference < 0:
                 return _divide_away(self._unscaled, -difference)
+            if difference in _WRAPPING and self._unscaled != _INT64_MIN:
+                return _wrap(self._unscaled * 10**difference)
             return self._scaled_up(difference) or 0
         if self._unscaled and difference > 0:
             if difference > 18:

@@ -310,20 +310,29 @@ class _Checker:
         return t.map_of(keys or self._new_variable(), values or self._new_variable())
 
     def _struct(self, node: StructNode) -> Type:
-        """No struct type can be made here but what Kubernetes declares without a constructor."""
+        """Of the known types the device alone has fields; making one fails at run time."""
         found = self._lookup(node.name)
-        if found is None and node.name.removeprefix(".") != t.DEVICE.name:
+        is_device = node.name.removeprefix(".") == t.DEVICE.name
+        if found is None and not is_device:
             self._undeclared(node, node.name)
             return t.ERROR
         if found is not None and found[0].kind != "type":
             self._report(node, f"'{found[0].name}' is not a type")
         elif found is not None:
             self._report(node, f"'{found[0].params[0].name}' is not a message type")
-        else:
-            self._report(node, f"'{t.DEVICE.name}' can't be constructed")
-        for _, value, _, _ in node.fields:
-            self.check(value)
-        return t.ERROR
+        for name, value, optional, offset in node.fields:
+            actual = self.check(value)
+            wanted = self._fields.get(name) if is_device else t.ERROR
+            if wanted is None:
+                self.issues.append(self._source.issue(offset, f"undefined field '{name}'"))
+                continue
+            if optional:
+                actual = self._unwrapped(value, actual)
+            if not self._assignable(wanted, actual):
+                text = f"expected type of field '{name}' is '{formatted(wanted)}'"
+                text += f" but provided type is '{formatted(actual)}'"
+                self.issues.append(self._source.issue(offset, text))
+        return t.DEVICE if is_device else t.ERROR
 
     def _fold(self, node: Fold) -> Type:
         range_type = self._substitute(self.check(node.range))

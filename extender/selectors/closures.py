@@ -60,7 +60,7 @@ def two_terms(first: Eval, second: Eval, *, stops: bool) -> Eval:
         except CelError as error:
             return _absorb(frame, error, second, stops=stops)
         if value is stops:
-            return bool(stops)
+            return stops is True
         if not isinstance(value, bool):
             return _absorb(frame, CelError("no such overload"), second, stops=stops)
         value = second(frame)
@@ -78,7 +78,7 @@ def _absorb(frame: Frame, failure: CelError, second: Eval, *, stops: bool) -> bo
     except CelError:
         raise failure from None
     if value is stops:
-        return bool(stops)
+        return stops is True
     raise failure
 
 
@@ -94,7 +94,7 @@ def many_terms(terms: tuple[Eval, ...], *, stops: bool) -> Eval:
                 failure = failure or error
                 continue
             if value is stops:
-                return bool(stops)
+                return stops is True
             if type(value) is not bool:
                 failure = failure or CelError("no such overload")
         if failure is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from extender.api.quantity import Quantity
+from extender.selectors.errors import Aborted
 from extender.selectors.library.cidr import CidrValue
 from extender.selectors.library.format import FormatValue
 from extender.selectors.library.ip import IpValue
@@ -31,13 +32,10 @@ Price = int | Callable[[Sequence[Any], Any], int]
 
 LIST: Final = 10
 MAP: Final = 30
+STRUCT: Final = 40
 _TENTH: Final = 0.1
 _TABLE: Final = tuple(math.ceil(n * _TENTH) for n in range(1024))
 _UNIT_EQUALITY: Final = frozenset({Quantity, SumQuantity, IpValue, CidrValue, FormatValue, UrlValue, Semver})
-
-
-class Aborted(Exception):  # noqa: N818 - an outcome, never absorbed by the expression
-    """Upstream's cost tracker panics here, which ends the evaluation with an internal error."""
 
 
 def tenth(n: int) -> int:
@@ -136,11 +134,6 @@ def _output(_args: Sequence[Any], result: Any) -> int:
     return size_of(result) + 1 + LIST
 
 
-def _range(args: Sequence[Any], result: Any) -> int:
-    """By the length asked for: a range that is too long to be paid for is not made."""
-    return (args[0] if type(result) is list else 1) + 1 + LIST
-
-
 def _flatten(args: Sequence[Any], _result: Any) -> int:
     depth = 1.0
     if len(args) == 2:
@@ -174,7 +167,7 @@ _BY_OVERLOAD_FIRST: Final[dict[str, Price]] = {
     "list_slice": _output,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    "lists_range": _range,
+    "lists_range": _output,
     "list_reverse": _output,
     "list_distinct": _self_compare(0),
     "list_sets_contains_list": _sets(1),

@@ -20,6 +20,10 @@ class CostExceeded(Exception):  # noqa: N818 - an outcome upstream calls by this
         self.cost = cost
 
 
+class Aborted(Exception):  # noqa: N818 - an outcome; never absorbed
+    """Upstream panics here, which ends the evaluation with an internal error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Issue:
     """One complaint: line from 1, column from 0 (in characters), message."""

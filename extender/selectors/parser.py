@@ -126,9 +126,11 @@ class _Parser:
     def start(self) -> Node:
         node = self._expr()
         if self._token.kind != "end":
+            last = self._tokens[self._at + 1].kind == "end"
+            what = "extraneous" if last else "mismatched"
             self._fail(
                 self._token.offset,
-                f"Syntax error: extraneous input '{self._token.text}' expecting <EOF>",
+                f"Syntax error: {what} input '{self._token.text}' expecting <EOF>",
             )
         return node
 

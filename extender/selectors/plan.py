@@ -12,7 +12,17 @@ from typing import Any, Final
 
 from extender.model.device import DeviceFacts
 from extender.selectors import loops
-from extender.selectors.ast import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
+from extender.selectors.ast import (
+    Call,
+    Fold,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 from extender.selectors.calls import call0, call1, call2, call_fixed, call_many, call_quantity, implementation
 from extender.selectors.closures import (
     equal_text,
@@ -24,7 +34,7 @@ from extender.selectors.closures import (
     two_terms,
     unequal,
 )
-from extender.selectors.cost import LIST, MAP, Aborted, price
+from extender.selectors.cost import LIST, MAP, STRUCT, price
 from extender.selectors.declarations import Functions
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
@@ -38,6 +48,7 @@ from extender.selectors.values import (
     Optional,
     UInt,
     equal,
+    refuse_unhashable,
     show,
 )
 
@@ -102,7 +113,7 @@ class _Planner:
         if isinstance(node, Literal):
             return Const(node.value)
         if isinstance(node, Ident):
-            return Const(node.constant) if node.constant is not None else self._name(node.name)
+            return Const(node.constant) if node.constant is not None else self._name(node)
         if isinstance(node, Select):
             return self._select(node)
         if isinstance(node, Call):
@@ -113,7 +124,8 @@ class _Planner:
             return self._map(node)
         if isinstance(node, Fold):
             return Computed(self._fold(node))
-        raise ProgramError(f"unsupported expr: {type(node).__name__}")
+        assert isinstance(node, StructNode)
+        return Computed(_struct(node.name, tuple(self.eval(value) for _, value, _, _ in node.fields)))
 
     def eval(self, node: Node) -> Eval:
         """The closure of a node."""
@@ -121,7 +133,10 @@ class _Planner:
 
     # -- names and paths -------------------------------------------------------------------------------
 
-    def _name(self, name: str) -> Path:
+    def _name(self, node: Ident) -> Path:
+        name = node.name
+        if node.type.kind == "type":  # upstream takes a variable that holds a type for a type's name
+            raise ProgramError(f"reference to undefined type: {name.removeprefix('.')}")
         absolute = name.startswith(".")
         read = None if absolute else self._scopes[-1].get(name)
         if read is not None:
@@ -378,6 +393,23 @@ def _whole_device(frame: Frame) -> Any:
     return frame.device.whole()
 
 
+def _struct(name: str, values: tuple[Eval, ...]) -> Eval:
+    """Structs are declared, but upstream can't make them."""
+
+    def run(frame: Frame) -> Any:
+        failure = CelError(f"unknown type '{name.removeprefix('.')}'")
+        for value in values:
+            try:
+                value(frame)
+            except CelError as error:
+                failure = error
+                break
+        charge(frame, STRUCT)
+        raise failure
+
+    return run
+
+
 def _fixed(closure: Eval) -> Computed:
     """Carry a call of constants out now; later only its price and its outcome are repeated."""
     frame = _scratch()
@@ -433,8 +465,7 @@ def _membership(item: Plan, values: list[Any]) -> Plan | None:
             return value in floats
         if kind is int or kind is UInt:
             return value in numbers
-        if kind is bytes:
-            raise Aborted("internal error: runtime error: hash of unhashable type types.Bytes")
+        refuse_unhashable(value)
         return False
 
     return Computed(contained)

@@ -16,10 +16,9 @@ from extender.model.device import DeviceFacts
 from extender.selectors import types as t
 from extender.selectors.ast import Node, children
 from extender.selectors.checker import check
-from extender.selectors.cost import Aborted
 from extender.selectors.device import Prepared, prepare
 from extender.selectors.environment import Environment
-from extender.selectors.errors import CelError, CompileError, CostExceeded, Issue, Rejected, Source
+from extender.selectors.errors import Aborted, CelError, CompileError, CostExceeded, Issue, Rejected, Source
 from extender.selectors.frame import NO_VARIABLES, Eval, Frame
 from extender.selectors.parser import parse
 from extender.selectors.plan import ProgramError, build

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from extender.api.quantity import Quantity
 from extender.selectors.ast import Call, Fold, Ident, Literal, Node, Select, children
-from extender.selectors.cost import Aborted
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
-from extender.selectors.errors import CelError, CostExceeded
+from extender.selectors.errors import Aborted, CelError, CostExceeded
 from extender.selectors.frame import Frame
 from extender.selectors.plan import ProgramError, build
 from extender.selectors.program import Program

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from extender.api.quantity import Quantity
-from extender.selectors.errors import CelError
+from extender.selectors.errors import Aborted, CelError
 from extender.selectors.semver import Semver
 from extender.selectors.types import Type
 
@@ -154,7 +154,14 @@ def map_key(key: Any) -> Any:
         return TRUE_KEY if key else FALSE_KEY
     if kind in _KEY_TYPES:
         return key
+    refuse_unhashable(key)
     return _OddKey(key)
+
+
+def refuse_unhashable(value: Any) -> None:
+    """Raise Aborted for values that Go can't hash."""
+    if type(value) in {bytes, Semver} or getattr(value, "unhashable", False):
+        raise Aborted(f"internal error: runtime error: hash of unhashable type {go_type(value)}")
 
 
 class _OddKey:
@@ -192,6 +199,8 @@ _GO_NAMES: Final[dict[type, str]] = {
     str: "types.String",
     bytes: "types.Bytes",
     type(None): "types.Null",
+    list: "*types.baseList",
+    MapValue: "*types.baseMap",
     Timestamp: "types.Timestamp",
     Duration: "types.Duration",
     TypeValue: "*types.Type",

@@ -81,7 +81,12 @@ def _is_cidr(text: Any) -> bool:
 
 
 def _contains_ip(value: Any, address: Any) -> bool:
-    inner = ip.parse(address) if type(address) is str else address
+    if type(address) is str:
+        try:
+            address = IpValue(ip.read(address))
+        except ip.AddressError as error:
+            raise CelError("no such overload") from error  # upstream loses the reason
+    inner = address
     return inner.address in value.network
 
 

@@ -48,6 +48,7 @@ class FormatValue:
     __slots__ = ("name", "regex_size", "validate")
     type_name: Final = "kubernetes.NamedFormat"
     go_type: Final = "cel.Format"
+    unhashable: Final = True
 
     def __init__(self, name: str, validate: Validate, regex_size: int) -> None:
         self.name = name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
 from extender.selectors.ast import ListNode, Literal, MapNode, Node
@@ -162,12 +161,7 @@ def _float(verb: str, precision: int, value: float) -> str:
     if math.isinf(value):
         return "\u221e" if value > 0 else "-\u221e"
     if verb == "f":
-        rounded = (
-            Decimal(value).quantize(Decimal(1).scaleb(-precision), ROUND_HALF_EVEN)
-            if precision < 300
-            else Decimal(value)
-        )
-        return format(rounded, f",.{precision}f")
+        return format(value, f",.{precision}f")
     mantissa, _, exponent = f"{value:.{min(precision, 300)}e}".partition("e")
     return f"{mantissa}\u202f\u00d7\u202f10{_superscript(int(exponent))}"
 

@@ -23,8 +23,8 @@ from extender.selectors.types import (
 from extender.selectors.values import COMPARABLE, compare, same
 
 _COMPARABLE_TYPES: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
-_MAX_RANGE: Final = 2_000_000
-"""Longest range that is really made: the price of a longer one passes every limit at once."""
+_MAX_RANGE: Final = 1_000_000
+"""Longest range (cel-go 0.29; before there was no limit but the cost)."""
 
 
 def _slice(values: Any, start: Any, end: Any) -> list[Any]:
@@ -88,7 +88,9 @@ def _sort(values: Any) -> list[Any]:
 def _range(count: Any) -> list[int]:
     if count < 0:
         raise CelError(f"lists.range: size must be non-negative, got {count}")
-    return list(range(count)) if count <= _MAX_RANGE else []
+    if count > _MAX_RANGE:
+        raise CelError(f"lists.range: size {count} exceeds maximum allowed ({_MAX_RANGE})")
+    return list(range(count))
 
 
 def _distinct(values: Any) -> list[Any]:

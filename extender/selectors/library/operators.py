@@ -61,15 +61,15 @@ def _uint(value: int) -> UInt:
 def duration(nanos: int) -> Duration:
     """A duration, or the overflow error of int64 nanoseconds."""
     if not INT64_MIN <= nanos <= INT64_MAX:
-        raise CelError("duration overflow")
+        raise CelError("integer overflow")
     return Duration(nanos)
 
 
-def timestamp(nanos: int) -> Timestamp:
-    """A timestamp within the years 1 to 9999, or the overflow error."""
+def timestamp(nanos: int, offset: int) -> Timestamp:
+    """A timestamp within the years 1 to 9999 in a zone, or the overflow error."""
     if not _MIN_TIMESTAMP <= nanos <= _MAX_TIMESTAMP:
         raise CelError("timestamp overflow")
-    return Timestamp(nanos)
+    return Timestamp(nanos, offset)
 
 
 def _no_overload() -> CelError:
@@ -80,9 +80,9 @@ def add(left: Any, right: Any) -> Any:
     """`left + right`."""
     kind, other = type(left), type(right)
     if kind is Timestamp and other is Duration:
-        return timestamp(left.nanos + right.nanos)
+        return timestamp(left.nanos + right.nanos, left.offset)
     if kind is Duration and other is Timestamp:
-        return timestamp(left.nanos + right.nanos)
+        return timestamp(left.nanos + right.nanos, right.offset)
     if kind is not other:
         raise _no_overload()
     if kind is int:
@@ -100,7 +100,7 @@ def subtract(left: Any, right: Any) -> Any:
     """`left - right`."""
     kind, other = type(left), type(right)
     if kind is Timestamp and other is Duration:
-        return timestamp(left.nanos - right.nanos)
+        return timestamp(left.nanos - right.nanos, left.offset)
     if kind is not other:
         raise _no_overload()
     if kind is int:

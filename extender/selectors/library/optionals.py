@@ -31,8 +31,6 @@ def _is_zero(value: Any) -> bool:
         return value.nanos == 0
     if isinstance(value, Timestamp):
         return value.nanos == -62135596800 * 10**9
-    if isinstance(value, Optional):
-        return not value.present
     return value is None or (isinstance(value, (bool, int, float, str, bytes, list)) and not value)
 
 
