@@ -28,7 +28,7 @@ def _found(outcome: Allocation) -> list[list[tuple[str, object]]]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(world=worlds())
 def test_the_first_choice_that_obeys_all_rules_is_found_and_none_where_there_is_none(world: World) -> None:
     outcome = _run(world)

@@ -88,63 +88,77 @@ def worlds(draw: st.DrawFn) -> World:
     slices: list[ResourceSlice] = []
     held: set[DeviceID] = set()
     shared: dict[DeviceID, int] = {}
-    for pool in ("pool-1", "pool-2"):
-        count = draw(st.integers(0, 3))
-        slots = draw(st.integers(0, 3))
-        devices = [_device(draw, f"{pool}-gpu-{i}") for i in range(count)]
-        counters = [CounterSet("set", {"slots": Counter(str(slots))})]
+    for pool, most in (("pool-1", 5), ("pool-2", 1)):
+        slots = draw(st.integers(1, 3))
+        devices = [_device(draw, f"{pool}-gpu-{i}") for i in range(draw(st.integers(most - 1, most)))]
+        lanes = draw(st.integers(1, 2))
+        counters = [CounterSet("set", {"slots": Counter(str(slots)), "lanes": Counter(str(lanes))})]
         slices += [
             slice_of(devices, name=f"{pool}-a", pool=pool, count=2),
             slice_of([], name=f"{pool}-b", pool=pool, count=2, shared_counters=counters),
         ]
         for found in devices:
             identity = DeviceID(DRIVER, pool, found.name)
-            if draw(st.integers(0, 5)) == 0:
+            if draw(st.integers(0, 7)) == 0:
                 if found.allow_multiple_allocations:
                     shared[identity] = draw(st.integers(0, 3))
                 else:
                     held.add(identity)
-    claims = [_claim(draw, f"claim-{i}") for i in range(draw(st.integers(1, 2)))]
+    shape = draw(st.sampled_from([(1,), (1,), (2,), (1, 1), (1, 2)]))
+    claims = [_claim(draw, f"claim-{i}", count) for i, count in enumerate(shape)]
     return World(slices, claims, frozenset(held), shared)
 
 
 def _device(draw: st.DrawFn, name: str) -> Device:
     fields: dict[str, Any] = {}
-    if draw(st.booleans()):
-        fields["capacity"] = {"memory": capacity(str(draw(st.integers(1, 4))))}
-        fields["allow_multiple_allocations"] = draw(st.booleans()) or None
-    if draw(st.booleans()):
-        taken = {"slots": Counter(str(draw(st.integers(0, 2))))}
+    kind = draw(st.sampled_from(["plain", "counters", "counters", "shared", "shared with counters"]))
+    if "counters" in kind:
+        counter = draw(st.sampled_from(["slots", "slots", "lanes"]))
+        taken = {counter: Counter(draw(st.sampled_from(["1", "1", "2"])))}
         fields["consumes_counters"] = [DeviceCounterConsumption("set", taken)]
+    if "shared" in kind:
+        fields["capacity"] = {"memory": capacity(draw(st.sampled_from(["1", "2", "4"])))}
+        fields["allow_multiple_allocations"] = True
+    elif draw(st.booleans()):
+        fields["capacity"] = {"memory": capacity("2")}
     if draw(st.integers(0, 3)) == 0:
         fields["taints"] = [DeviceTaint("heat", "", draw(st.sampled_from(["NoSchedule", "None"])))]
-    numa = draw(st.sampled_from([None, 0, 0, 1]))
-    rack = draw(st.sampled_from([None, "x", "y"]))
+    numa = draw(st.sampled_from([None, 0, 0, 0, 1, 1]))
+    rack = draw(st.sampled_from([None, "x", "x", "y", "y", "z"]))
     attributes = {key: value for key, value in (("numa", numa), ("rack", rack)) if value is not None}
     return device(name, attributes or None, **fields)
 
 
-def _claim(draw: st.DrawFn, name: str) -> ResourceClaim:
-    requests = [_request(draw, f"req-{i}") for i in range(draw(st.integers(1, 2)))]
+def _claim(draw: st.DrawFn, name: str, many: int) -> ResourceClaim:
+    requests = [_request(draw, f"req-{i}") for i in range(many)]
     names = [item.name for item in requests]
     constraints = []
-    for _ in range(draw(st.integers(0, 1))):
-        attribute = f"{DRIVER}/{draw(st.sampled_from(['numa', 'rack']))}"
-        affected = draw(st.sampled_from([None, *([one] for one in names)]))
-        kind = draw(st.sampled_from(["match_attribute", "distinct_attribute"]))
-        constraints.append(DeviceConstraint(affected, **{kind: attribute}))
+    for kind, attribute in draw(
+        st.sampled_from(
+            [
+                [],
+                [("match_attribute", "numa")],
+                [("match_attribute", "rack")],
+                [("distinct_attribute", "rack")],
+                [("match_attribute", "numa"), ("distinct_attribute", "rack")],
+                [("distinct_attribute", "rack"), ("match_attribute", "numa")],
+            ]
+        )
+    ):
+        affected = draw(st.sampled_from([None, None, *([one] for one in names)]))
+        constraints.append(DeviceConstraint(affected, **{kind: f"{DRIVER}/{attribute}"}))
     return claim(*requests, constraints=constraints, name=name)
 
 
 def _request(draw: st.DrawFn, name: str) -> DeviceRequest:
-    expressions = draw(st.sampled_from([(), ("numa is 0",), ("has numa",)]))
+    expressions = draw(st.sampled_from([(), (), ("numa is 0",), ("has numa",)]))
     if draw(st.integers(0, 3)) == 0:
         return alternatives(
             name, sub("large", draw(st.integers(1, 3)), *expressions), sub("small", draw(st.integers(1, 2)))
         )
     return request(
         name,
-        draw(st.integers(1, 2)),
+        draw(st.integers(1, 3)),
         *expressions,
         amounts=draw(st.sampled_from([None, None, {"memory": "1"}, {"memory": "2"}])),
         tolerations=draw(st.sampled_from([None, [DeviceToleration("heat", "Exists")]])),
@@ -259,23 +273,26 @@ def _obeyed(constraint: DeviceConstraint, choice: Sequence[Choice]) -> bool:
 
 
 def _counters(world: World, choice: Sequence[Choice]) -> str | None:
+    in_use = world.held | set(world.shared)
     for item in world.slices:
         for counter_set in item.spec.shared_counters or ():
             pool = item.spec.pool.name
-            limit = _number((counter_set.counters or {})["slots"].value)
-            in_use = world.held | set(world.shared)
             used = {
-                identity: _slots(found)
+                identity: _uses(found)
                 for identity, found in world.devices
                 if identity.pool == pool and found.consumes_counters
             }
-            before = sum(used[identity] for identity in used if identity in in_use)
             fresh = {one.identity for one in choice if one.identity in used} - set(world.shared)
-            if fresh and before + sum(used[identity] for identity in fresh) > limit:
-                return f"the counters of {pool} are overdrawn"
+            charged = [used[identity] for identity in {*fresh, *(in_use & set(used))}]
+            for name, counter in (counter_set.counters or {}).items():
+                if fresh and sum(uses.get(name, Fraction(0)) for uses in charged) > _number(counter.value):
+                    return f"counter {name} of {pool} is overdrawn"
     return None
 
 
-def _slots(found: Device) -> Fraction:
-    uses = found.consumes_counters or []
-    return _number((uses[0].counters or {})["slots"].value)
+def _uses(found: Device) -> dict[str, Fraction]:
+    return {
+        name: _number(counter.value)
+        for use in found.consumes_counters or ()
+        for name, counter in (use.counters or {}).items()
+    }
