@@ -1,11 +1,17 @@
-"""`berth fleet --from` and `berth explain --from`: the desk of a folder, through the real command."""
+"""The desk of a folder, which `berth fleet --from` and `berth explain --from` show."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from extender.model.errors import SettingsError
+from extender.settings import load
+from extender.verbs.ports import ReadDesk
+from extender.wiring.folder import folder_desk
 
 ROOT = Path(__file__).parents[2]
 FLEET = ROOT / "extender" / "sim" / "fleets" / "demo.yaml"
@@ -25,37 +31,36 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.co
 """
 
 
-def berth(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "extender", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+def desk_of(path: Path) -> ReadDesk:
+    environ = {"BERTH_POLICY__FILE": str(ROOT / "policies" / "default.yaml")}
+    return folder_desk(load(None, environ), "1.2.3", path)[0]
 
 
 def test_the_fleet_of_a_file_is_shown_with_its_totals() -> None:
-    ended = berth("fleet", "--from", str(FLEET), "--json")
-    assert ended.returncode == 0, ended.stderr
-    page = json.loads(ended.stdout)
-    assert sum(count["total"] for count in page["totals"]) == 28
-    assert len(page["nodes"]) == page["nodeCount"] == 7
+    fleet = desk_of(FLEET).fleet("", 250)
+    assert sum(count.total for count in fleet.totals) == 28
+    assert len(fleet.nodes) == fleet.node_count == 7
 
 
 def test_a_pod_of_a_folder_is_explained_with_its_device(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(FLEET.read_text())
     (tmp_path / "pod.yaml").write_text(POD)
-    ended = berth("explain", "team/asks", "--from", str(tmp_path), "--json")
-    assert ended.returncode == 0, ended.stderr
-    nodes = {node["name"]: node for node in json.loads(ended.stdout)["nodes"]}
-    assert nodes["l4-a"]["predicted"][0]["device"] == "gpu.nvidia.com/l4-a/gpu-0"
+    explained = desk_of(tmp_path).explain_existing("team", "asks", [], 50)
+    assert explained is not None
+    predicted = {node.name: node.predicted for node in explained.nodes}
+    assert predicted["l4-a"][0].device == "gpu.nvidia.com/l4-a/gpu-0"
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no YAML file there"):
+        desk_of(tmp_path)
 
 
 def test_a_document_that_is_no_kubernetes_object_is_named_and_skipped(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(FLEET.read_text())
     (tmp_path / "notes.yaml").write_text("just: notes\n")
-    ended = berth("fleet", "--from", str(tmp_path))
+    command = [sys.executable, "-m", "extender", "fleet", "--from", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
     assert ended.returncode == 0
     assert f"skipped {tmp_path / 'notes.yaml'}" in ended.stderr
     assert "h100-a" in ended.stdout
-
-
-def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
-    ended = berth("fleet", "--from", str(tmp_path))
-    assert (ended.returncode, "no YAML file there" in ended.stderr) == (2, True)
