@@ -52,8 +52,8 @@ def _round_up_range(requested: Quantity, capacity: Capacity, low: Quantity, *, f
         milli = safe_milli_value(requested)
         if milli is None:
             raise CapacityFault(f"{_BEYOND}: request {requested} is not a representable milli value")
-        rounded = _round_up(milli, low.milli_value(), step.milli_value())
-        if rounded > _INT64_MAX:
+        rounded = _round_up(milli, low.milli_value(), step.milli_value(), guard_negative=True)
+        if rounded is None:
             raise CapacityFault(
                 f"{_BEYOND}: rounding request {requested} up to the next step passes the milli-value range"
             )
@@ -62,18 +62,30 @@ def _round_up_range(requested: Quantity, capacity: Capacity, low: Quantity, *, f
         return Quantity(rounded, -3, format=step.format)
     if requested > _MAX_QUANTITY:
         raise CapacityFault(f"{_BEYOND}: request {requested} exceeds MaxInt64")
-    rounded = _round_up(requested.value(), low.value(), step.value())
-    if rounded > _INT64_MAX and low.sign() >= 0:
+    rounded = _round_up(requested.value(), low.value(), step.value(), guard_negative=False)
+    if rounded is None:
         raise CapacityFault(f"{_BEYOND}: rounding request {requested} up to the next step passes MaxInt64")
-    return Quantity(_wrapped(rounded), format=step.format)
+    return Quantity(rounded, format=step.format)
 
 
-def _round_up(requested: int, low: int, step: int) -> int:
+def _round_up(requested: int, low: int, step: int, *, guard_negative: bool) -> int | None:
+    """The next value on the grid, in int64 as upstream computes it; None where its guard says too large.
+
+    For a negative `low`, which the API refuses, upstream's guard wraps around or (integers) is left out.
+    """
     if step == 0:
         raise CapacityFault("requestPolicy.validRange.step is zero")  # upstream would divide by it
-    added = requested - low
-    count = abs(added) // abs(step) * (1 if (added < 0) == (step < 0) else -1)
-    return low + step * (count + (1 if added % step else 0))
+    added = _wrapped(requested - low)
+    count = _quotient(added, step) + (1 if added % step else 0)
+    if (low >= 0 or guard_negative) and count > _quotient(_wrapped(_INT64_MAX - low), step):
+        return None
+    return _wrapped(low + step * count)
+
+
+def _quotient(value: int, divisor: int) -> int:
+    """Integer division towards zero."""
+    quotient = abs(value) // abs(divisor)
+    return quotient if (value < 0) == (divisor < 0) else -quotient
 
 
 def _wrapped(value: int) -> int:

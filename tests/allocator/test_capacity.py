@@ -140,3 +140,11 @@ def test_a_step_of_zero_is_a_fault_and_no_crash() -> None:
     capacity = _capacity({"value": "8", "requestPolicy": {"validRange": {"min": "1", "step": "0"}}})
     with pytest.raises(CapacityFault, match="step is zero"):
         calculate_consumed(Quantity.parse("2"), capacity, fractional=False)
+
+
+def test_a_negative_minimum_trips_the_guard_of_thousandths_as_upstream_does() -> None:
+    policy = {"validRange": {"min": "-1", "step": "100m"}}
+    capacity = _capacity({"value": "0", "requestPolicy": policy})
+    with pytest.raises(CapacityFault, match="passes the milli-value range"):
+        calculate_consumed(Quantity.parse("1Gi"), capacity, fractional=True)
+    assert calculate_consumed(Quantity.parse("1"), capacity, fractional=False) == Quantity.parse("1")
