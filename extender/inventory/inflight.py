@@ -143,8 +143,12 @@ class InFlight:
         offer = self._offers.get(uid)
         if offer is None:
             return
-        if pod.spec.node_name or pod.status.phase in TERMINAL:
+        if pod.status.phase in TERMINAL:
             self.ended(uid)
+            return
+        if pod.spec.node_name:
+            # The binding may reach us before the allocation: what was assumed is taken all the same.
+            self._offers.pop(uid, None)
             return
         if _not_newer(pod, offer.pod):
             return

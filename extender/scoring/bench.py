@@ -9,7 +9,7 @@ import numpy as np
 
 from extender.inventory.snapshot import Snapshot
 from extender.scoring.candidates import Candidates, Evidence, Float64, Judge
-from extender.scoring.quantise import Int8, quantise
+from extender.scoring.quantise import Int8, first_of_best, quantise
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,9 +43,18 @@ class Bench:
         return tuple(self._judges)
 
     def rule(
-        self, candidates: Candidates, weights: Mapping[str, float], snapshot: Snapshot, now: float
+        self,
+        candidates: Candidates,
+        weights: Mapping[str, float],
+        snapshot: Snapshot,
+        now: float,
+        *,
+        one_best: bool = False,
     ) -> Ruling:
-        """Ask every judge that has a weight; no judge at all is indifference (all 0.5)."""
+        """Ask every judge that has a weight; no judge at all is indifference (all 0.5).
+
+        With `one_best` a tie of the best goes to the first of them.
+        """
         opinions = [
             Opinion(name, weight, *self._judges[name].judge(candidates, snapshot, now))
             for name, weight in weights.items()
@@ -56,4 +65,5 @@ class Bench:
             total = np.zeros(len(candidates.slots))
             for opinion in opinions:
                 total += opinion.scores * (opinion.weight / whole)
-        return Ruling(opinions, total, quantise(total))
+        scores = quantise(total)
+        return Ruling(opinions, total, first_of_best(scores) if one_best else scores)

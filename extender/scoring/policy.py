@@ -36,6 +36,7 @@ class Policy(_Model):
     kind: Literal["Policy"]
     metadata: Metadata
     judges: dict[str, Weight]
+    ties: Literal["first", "random"] = "first"
     classes: dict[WorkloadClass, Overrides] = Field(default_factory=dict)
     namespaces: dict[str, Overrides] = Field(default_factory=dict)
 

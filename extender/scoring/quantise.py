@@ -1,7 +1,12 @@
 """From floats to kube-scheduler's integers: by rank of the distinct value.
 
 Best 10, next 9, ..., eleventh and below 0: 11 levels keep the argmax whatever the scale. Values within 1 % of
-the range are one rank, so noise makes no order. Ties stay ties: kube-scheduler breaks them at random.
+the range are one rank, so noise makes no order.
+
+kube-scheduler breaks a tie of the best at random, and nobody knows how before the allocation is written. So a
+policy may have the first of them keep its rank alone (`ties: first`, the default): candidates come in the
+order in which parallel filters finished, which is random enough, and the next pod can be told what this one
+takes. With `ties: random` ties stay ties.
 """
 
 from __future__ import annotations
@@ -34,3 +39,15 @@ def quantise(values: Float64) -> Int8:
         if best == -np.inf:
             break
     return scores
+
+
+def first_of_best(scores: Int8) -> Int8:
+    """The first of several best keeps its rank, all others go down by one (0 stays); int8[n]."""
+    if not len(scores):
+        return scores
+    best = int(scores.argmax())
+    if np.count_nonzero(scores == scores[best]) == 1:
+        return scores
+    lowered: Int8 = np.maximum(scores - np.int8(1), 0).astype(np.int8)
+    lowered[best] = scores[best]
+    return lowered

@@ -92,6 +92,10 @@ class VerbRoutes:
         answer = filter_nodes(deps.desk, question, enforce=deps.switch.enforce())
         if pod.metadata.uid:
             deps.ledger.in_flight.offered(pod, _offered(question, answer), now)
+            if len(answer.passed) == 1 and not answer.error:
+                # With one node left kube-scheduler does not ask for priorities.
+                rows = tuple(question.predictions.rows(names.index(answer.passed[0])))
+                deps.ledger.in_flight.assume(pod.metadata.uid, answer.passed[0], rows, now)
             deps.recorder.filtered(question, answer, shadow=deps.switch.shadow())
         return self._codec.filter_result(args, names, answer)
 

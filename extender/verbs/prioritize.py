@@ -8,4 +8,10 @@ from extender.verbs.desk import Desk, Question, candidates_of
 
 def prioritize(desk: Desk, question: Question) -> Ruling:
     """Ask the bench; `scores` of the ruling are what kube-scheduler gets, 0..10 by candidate."""
-    return desk.bench.rule(candidates_of(question), desk.weights(question), question.snapshot, question.now)
+    return desk.bench.rule(
+        candidates_of(question),
+        desk.weights(question),
+        question.snapshot,
+        question.now,
+        one_best=question.demand.asks_for_devices and desk.policy.ties == "first",
+    )

@@ -11,7 +11,7 @@ from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
 from tests.endtoend.fleet import Fleet
 from tests.endtoend.forwarder import Forwarder
-from tests.endtoend.replica import SYSTEM_NODE, Deployed
+from tests.endtoend.replica import SYSTEM_NODE, Deployed, Replica
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,3 +63,15 @@ def fleet(deployed: Deployed) -> Iterator[Fleet]:
     made.register(gpu_nodes=20, cpu_nodes=3)
     yield made
     made.remove()
+
+
+@pytest.fixture
+def leader(deployed: Deployed, forwarder: Forwarder) -> Iterator[Replica]:
+    """One replica, leading, behind the Service, with kube-scheduler asking it."""
+    replica = deployed.replica("berth-0")
+    replica.start()
+    replica.wait_ready()
+    deployed.wait_led(forwarder, "berth-0")
+    deployed.cluster.start_scheduler(deployed.scheduler_config(forwarder.port), name="kube-scheduler")
+    yield replica
+    deployed.cluster.stop_scheduler("kube-scheduler")

@@ -92,6 +92,20 @@ class Fleet:
                 raise TimeoutError(f"{len(missing)} of {len(wanted)} pods have no node: {stuck}")
             time.sleep(0.1)
 
+    def wait_most_bound(self, names: Iterable[str], quiet: float = 6.0, seconds: float = 120.0) -> list[str]:
+        """Wait until no more of these pods get a node for `quiet` seconds; the bound ones."""
+        wanted = set(names)
+        until = time.monotonic() + seconds
+        bound: set[str] = set()
+        since = time.monotonic()
+        while time.monotonic() < until and len(bound) < len(wanted) and time.monotonic() - since < quiet:
+            now = {n for n, p in self.pods().items() if n in wanted and p["spec"].get("nodeName")}
+            if len(now) > len(bound):
+                since = time.monotonic()
+            bound = now
+            time.sleep(0.2)
+        return sorted(bound)
+
     def devices_of(self, pod: Object, claims: dict[str, Object]) -> set[tuple[str, str, str]]:
         """(claim, request, driver/pool/device) of all results that a pod holds."""
         names = {

@@ -162,7 +162,7 @@ class Deployed:
     def apply(self) -> None:
         """Apply all but the Deployments: there is no kubelet that could run them."""
         for obj in self._objects:
-            if obj["kind"] not in {"Deployment"}:
+            if obj["kind"] != "Deployment":
                 self.admin.apply(obj)
         subprocess.run(
             [str(manifests.DEPLOY / "make-certificates"), str(self.tls), "localhost", "127.0.0.1"],

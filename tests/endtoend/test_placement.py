@@ -8,21 +8,9 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.endtoend.fleet import Fleet
-    from tests.endtoend.forwarder import Forwarder
-    from tests.endtoend.replica import Deployed, Replica
+    from tests.endtoend.replica import Replica
 
 pytestmark = pytest.mark.controlplane
-
-
-@pytest.fixture
-def leader(deployed: Deployed, forwarder: Forwarder) -> Replica:
-    """One replica, leading, behind the Service, with kube-scheduler asking it."""
-    replica = deployed.replica("berth-0")
-    replica.start()
-    replica.wait_ready()
-    deployed.wait_led(forwarder, "berth-0")
-    deployed.cluster.start_scheduler(deployed.scheduler_config(forwarder.port), name="kube-scheduler")
-    return replica
 
 
 def test_claims_in_nvidia_style_are_bound(fleet: Fleet, leader: Replica) -> None:
