@@ -177,7 +177,8 @@ def _state(key: PoolKey, members: list[ResourceSlice]) -> PoolState:
             binding = binding or device.binding_conditions is not None
             if device.consumes_counters:
                 consumers.append(device)
-    valid = len(names) == count and (not consumers or _counters_known(newest, consumers))
+    counted = bool(consumers) or any(member.spec.shared_counters for member in newest)
+    valid = len(names) == count and (not counted or _counters_known(newest, consumers))
     groups = any(use.compatibility_groups for d in consumers for use in d.consumes_counters or ())
     expected = newest[0].spec.pool.resource_slice_count
     return PoolState(
