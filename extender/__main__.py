@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,17 +16,18 @@ from rich.console import Console
 
 from extender.cli.app import run_cli
 from extender.cli.demo import print_demo
-from extender.cli.doors import Doors
+from extender.cli.doors import Devices, Doors
 from extender.observability.logs import configure as configure_logs
 from extender.server.serve import run_loop
 from extender.settings import Settings, load, load_model
 from extender.sim.generated import fleet as generated_fleet
+from extender.sim.manifests import Skipped
 from extender.telemetry.agent.run import run_agent
 from extender.telemetry.agent.settings import AgentSettings
 from extender.verbs.ports import ReadDesk
-from extender.wiring.cluster import cluster_desk
+from extender.wiring.cluster import cluster_core, cluster_desk
 from extender.wiring.demo import bundled_fleet, play_demo
-from extender.wiring.folder import folder_desk
+from extender.wiring.folder import folder_core, folder_desk, published_devices
 from extender.wiring.service import serve_cluster, serve_embedded
 
 VERSION = version("berth")
@@ -50,6 +51,8 @@ def _doors() -> Doors:
         demo=_demo,
         desk_of_folder=_folder,
         desk_of_cluster=_cluster,
+        devices_of_folder=_folder_devices,
+        devices_of_cluster=_cluster_devices,
         agent=_agent,
     )
 
@@ -81,16 +84,31 @@ def _agent(path: Path | None, environ: Mapping[str, str]) -> None:
 @contextmanager
 def _folder(path: Path) -> Iterator[ReadDesk]:
     desk, skipped = folder_desk(load(None, os.environ), VERSION, path)
+    _complain(skipped)
+    yield desk
+
+
+def _folder_devices(path: Path) -> Devices:
+    core, skipped = folder_core(load(None, os.environ), VERSION, path)
+    _complain(skipped)
+    return published_devices(core)
+
+
+def _complain(skipped: Sequence[Skipped]) -> None:
     complaints = Console(stderr=True, soft_wrap=True)
     for left_out in skipped:
         complaints.print(f"skipped {left_out.where}: {left_out.why}", markup=False, style="yellow")
-    yield desk
 
 
 @contextmanager
 def _cluster(settings: Settings) -> Iterator[ReadDesk]:
     configure_logs("error", "console", sys.stderr)
     yield asyncio.run(cluster_desk(settings, VERSION))
+
+
+def _cluster_devices(settings: Settings) -> Devices:
+    configure_logs("error", "console", sys.stderr)
+    return published_devices(asyncio.run(cluster_core(settings, VERSION)))
 
 
 @dataclass(frozen=True, slots=True)

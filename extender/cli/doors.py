@@ -5,15 +5,19 @@ A command whose door is not there is not offered. Never: a default that does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from extender.model.device import DeviceFacts
 from extender.settings import Settings
 from extender.verbs.ports import ReadDesk
+
+Devices = Sequence[tuple[str, DeviceFacts]]
+"""Devices by "driver/pool/device"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class Doors:
         demo: Plays a workload against the bundled fleet; answers the exit status.
         desk_of_folder: A desk over the Kubernetes YAML in a folder or file.
         desk_of_cluster: A desk over the cluster that the settings name, once it is synced.
+        devices_of_folder: The devices that the Kubernetes YAML in a folder or file publishes.
+        devices_of_cluster: Likewise of the cluster.
         agent: Runs the node agent until it is stopped; the settings file may be None.
     """
 
@@ -42,4 +48,6 @@ class Doors:
     demo: Callable[[Console], int] | None = None
     desk_of_folder: Callable[[Path], AbstractContextManager[ReadDesk]] | None = None
     desk_of_cluster: Callable[[Settings], AbstractContextManager[ReadDesk]] | None = None
+    devices_of_folder: Callable[[Path], Devices] | None = None
+    devices_of_cluster: Callable[[Settings], Devices] | None = None
     agent: Callable[[Path | None, Mapping[str, str]], None] | None = None

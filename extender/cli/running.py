@@ -15,8 +15,9 @@ from rich.console import Console
 
 from extender.cli.conformance import conformance_selectors
 from extender.cli.conformance_allocator import conformance_allocator
-from extender.cli.doors import Doors
+from extender.cli.doors import Devices, Doors
 from extender.cli.reading import UsageError
+from extender.cli.selectors import check_selectors
 from extender.settings import Settings, load
 
 Config = Annotated[Path | None, typer.Option(help="Settings file; without it defaults and the environment.")]
@@ -35,6 +36,7 @@ def add_running_commands(app: typer.Typer, doors: Doors) -> None:
     if doors.agent is not None:
         _add_agent(app, doors, doors.agent)
     app.add_typer(_conformance(doors), name="conformance")
+    app.add_typer(_selectors(doors), name="selectors")
 
 
 def _add_serve(app: typer.Typer, doors: Doors, run: Callable[[Settings], None]) -> None:
@@ -103,3 +105,40 @@ def _conformance(doors: Doors) -> typer.Typer:
         raise typer.Exit(conformance_selectors(file, doors.console, cost=cost, json_out=json_out))
 
     return app
+
+
+def _selectors(doors: Doors) -> typer.Typer:
+    app = typer.Typer(help="CEL selectors of devices.", no_args_is_help=True)
+
+    @app.callback()
+    def only() -> None:
+        """Keep `check` a command of its own."""
+
+    @app.command()
+    def check(
+        source: Annotated[str, typer.Argument(help="An expression, or a file.", show_default=False)],
+        fleet: Annotated[Path | None, typer.Option(help="Kubernetes YAML with devices to try it on.")] = None,
+        config: Config = None,
+        *,
+        cluster: Annotated[bool, typer.Option("--cluster", help="Try it on the cluster's devices.")] = False,
+    ) -> None:
+        """Say whether a selector compiles, what it costs, which devices match, and why others do not."""
+        raise typer.Exit(
+            check_selectors(source, doors.console, _devices(doors, fleet, config, cluster=cluster))
+        )
+
+    return app
+
+
+def _devices(doors: Doors, fleet: Path | None, config: Path | None, *, cluster: bool) -> Devices:
+    if fleet is not None and cluster:
+        raise UsageError("--fleet and --cluster exclude each other")
+    if fleet is not None:
+        if doors.devices_of_folder is None:
+            raise UsageError("--fleet is not available here")
+        return doors.devices_of_folder(fleet)
+    if cluster:
+        if doors.devices_of_cluster is None:
+            raise UsageError("--cluster is not available here")
+        return doors.devices_of_cluster(load(config, doors.environ))
+    return ()

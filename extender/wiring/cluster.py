@@ -26,12 +26,17 @@ async def cluster_desk(settings: Settings, version: str) -> ReadDesk:
         KubeError: There are no usable credentials, or the cluster was not listed in time.
         SettingsError: Something configured can't be used.
     """
+    return reader(await cluster_core(settings, version), Shadow(settings))
+
+
+async def cluster_core(settings: Settings, version: str) -> Core:
+    """The core that knows the cluster as it was when it was listed. Raises as `cluster_desk`."""
     core = build_core(settings, version)
     async with ApiClient(await credentials(settings), user_agent="berth") as client:
         # Reflectors try again for ever; somebody at a terminal wants to hear of missing rights at once.
         await client.get("/api/v1/nodes", params={"limit": 1})
         await _list(core, client)
-    return reader(core, Shadow(settings))
+    return core
 
 
 async def _list(core: Core, client: ApiClient) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from extender.cli.doors import Devices
+from extender.model.device import DeviceFacts
 from extender.settings import Settings
 from tests.cli.commands import Run, runner
 
@@ -90,6 +92,30 @@ def test_the_agent_gets_its_file_and_the_environment(
 
     assert runner(capsys, environ, agent=agent)("agent", "--config", str(tmp_path)).status == 0
     assert given == [(tmp_path, environ)]
+
+
+def test_a_selector_is_tried_on_the_devices_of_a_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked: list[Path] = []
+
+    def devices(path: Path) -> Devices:
+        asked.append(path)
+        return [("gpu.example.com/pool/gpu-0", DeviceFacts("gpu.example.com"))]
+
+    run = runner(capsys, devices_of_folder=devices)
+    ended = run("selectors", "check", "device.driver == 'gpu.example.com'", "--fleet", str(tmp_path))
+    assert (ended.status, asked) == (0, [tmp_path])
+    assert "matches 1 of 1: gpu.example.com/pool/gpu-0" in ended.out
+
+
+def test_a_selector_that_does_not_compile_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner(capsys)("selectors", "check", "1 +").status == 2
+
+
+def test_the_devices_come_from_one_place(capsys: pytest.CaptureFixture[str]) -> None:
+    ended = runner(capsys)("selectors", "check", "true", "--fleet", "x", "--cluster")
+    assert (ended.status, ended.err) == (2, "--fleet and --cluster exclude each other\n")
 
 
 def test_conformance_ends_with_the_status_of_its_cases(

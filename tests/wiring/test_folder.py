@@ -11,7 +11,7 @@ import pytest
 from extender.model.errors import SettingsError
 from extender.settings import load
 from extender.verbs.ports import ReadDesk
-from extender.wiring.folder import folder_desk
+from extender.wiring.folder import folder_core, folder_desk, published_devices
 
 ROOT = Path(__file__).parents[2]
 FLEET = ROOT / "extender" / "sim" / "fleets" / "demo.yaml"
@@ -49,6 +49,13 @@ def test_a_pod_of_a_folder_is_explained_with_its_device(tmp_path: Path) -> None:
     assert explained is not None
     predicted = {node.name: node.predicted for node in explained.nodes}
     assert predicted["l4-a"][0].device == "gpu.nvidia.com/l4-a/gpu-0"
+
+
+def test_every_published_device_is_there_for_selectors() -> None:
+    environ = {"BERTH_POLICY__FILE": str(ROOT / "policies" / "default.yaml")}
+    devices = dict(published_devices(folder_core(load(None, environ), "1.2.3", FLEET)[0]))
+    assert len(devices) == 28
+    assert devices["gpu.nvidia.com/l4-a/gpu-0"].driver == "gpu.nvidia.com"
 
 
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
