@@ -170,7 +170,9 @@ class _Planner:
 
     # -- calls -----------------------------------------------------------------------------------------
 
-    def _call(self, node: Call) -> Plan:
+    def _call(self, node: Call) -> Plan:  # noqa: PLR0911 - one return for each way to plan a call
+        if node.function in {"_&&_", "_||_"}:
+            return self._logical(node)
         plans = [self.plan(arg) for arg in ([] if node.target is None else [node.target]) + node.args]
         special = _SPECIAL.get(node.function)
         if special is not None:
@@ -226,7 +228,7 @@ class _Planner:
             return call_fixed(args[0], *right.fixed, run, cost)
         return call2(args[0], args[1], run, cost)
 
-    def _logical(self, node: Call, _plans: list[Plan]) -> Plan:
+    def _logical(self, node: Call) -> Plan:
         terms: list[Eval] = []
         # Chains are trees of two; their order and errors are those of one flat list.
         stack: list[Node] = [node]
@@ -375,8 +377,6 @@ class _Planner:
 
 
 _SPECIAL: Final[dict[str, Callable[[_Planner, Call, list[Plan]], Plan]]] = {
-    "_&&_": _Planner._logical,  # noqa: SLF001 - the planner's own table
-    "_||_": _Planner._logical,  # noqa: SLF001
     "_?_:_": _Planner._conditional,  # noqa: SLF001
     "_==_": _Planner._equal,  # noqa: SLF001
     "_!=_": _Planner._equal,  # noqa: SLF001

@@ -33,6 +33,14 @@ def test_every_case_has_the_verdict_the_error_and_the_cost_of_the_real_evaluator
     assert len({record.id for record in records}) == 248
 
 
+def test_every_function_and_error_path_has_upstreams_verdict_and_cost() -> None:
+    path = DATA.with_name("expressions.yaml")
+    document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    records = run_cases(document, with_cost=True)
+    assert [(record.id, record.why, record.error) for record in records if not record.ok] == []
+    assert len(records) > 500
+
+
 def test_only_loops_that_stop_early_need_another_order_of_a_map(records: list[Record]) -> None:
     assert {record.id for record in records if record.cost_order == "other"} <= {
         "attr-iter-cmp-absorb",
