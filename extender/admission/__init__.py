@@ -1,1 +1,1 @@
-"""TODO."""
+"""The place of the leader's loop: close, drain, plan, write, release, open. No pod is gated yet."""
