@@ -14,10 +14,10 @@ from tests.oracle.subjects.subject import KnownBug
 if TYPE_CHECKING:
     from tests.oracle.client import AllocateAnswer, Case, SelectorVerdict
 
-COMPILER_PANIC = KnownBug(
-    "compiler-panics",
-    "cel-go's homogeneous-literal validator looks for the type that an optional entry wraps, in types that "
-    "wrap none: some literals with optional entries end the compiler with a panic instead of a compile error",
+OPTIONAL_ENTRY_PANIC = KnownBug(
+    "optional-entry-panics",
+    "cel-go's homogeneous-literal validator asks the type of an optional entry what it wraps; an entry of type "
+    "dyn has no answer, so {1: 1, ?2: dyn(2)} ends the compiler with a panic",
 )
 CONSTANT_KEY_PANIC = KnownBug(
     "constant-key-panics",
@@ -41,7 +41,7 @@ def known_selector_fault(theirs: SelectorVerdict) -> KnownBug | None:
         return None
     if "hash of unhashable type" in theirs.error:
         return CONSTANT_KEY_PANIC
-    return COMPILER_PANIC if "index out of range [0] with length 0" in theirs.error else None
+    return OPTIONAL_ENTRY_PANIC if "index out of range [0] with length 0" in theirs.error else None
 
 
 def known_allocator_fault(case: Case, theirs: AllocateAnswer) -> KnownBug | None:

@@ -32,6 +32,18 @@ _ROUGH = (
     (1, "device.driver ="),
     (1, "1 + 1"),
 )
+_CONSTRAINTS = {
+    "": ((60, 0), (30, 1), (10, 2)),
+    "match": ((5, 0), (70, 1), (25, 2)),
+    "counters": ((85, 0), (15, 1)),
+}
+"""How many constraints a claim has, weighted, by theme."""
+_COUNTS = {
+    "": ((72, 1), (19, 2), (7, 3), (2, 4)),
+    "match": ((40, 1), (35, 2), (20, 3), (5, 4)),
+    "counters": ((65, 1), (25, 2), (10, 3)),
+}
+"""How many devices a request asks for, weighted, by theme."""
 _MATCHED = ("model", "numa", "version", "healthy")
 
 
@@ -99,7 +111,7 @@ def _claim(rng: random.Random, name: str, mood: Mood) -> Object:
         requests = []
     names = _request_names(requests)
     devices: Object = {"requests": requests}
-    constraints = [_constraint(rng, names, mood) for _ in range(weighted(rng, [(60, 0), (30, 1), (10, 2)]))]
+    constraints = [_constraint(rng, names, mood) for _ in range(weighted(rng, _CONSTRAINTS[mood.theme]))]
     if constraints:
         devices["constraints"] = constraints
     config = [
@@ -124,8 +136,8 @@ def _request_names(requests: list[Object]) -> list[str]:
     return names
 
 
-def _affected(rng: random.Random, names: list[str]) -> list[str]:
-    return [] if chance(rng, 40) else some(rng, names)
+def _affected(rng: random.Random, names: list[str], all_of_them: int = 40) -> list[str]:
+    return [] if chance(rng, all_of_them) else some(rng, names)
 
 
 def _request(rng: random.Random, name: str, mood: Mood) -> Object:
@@ -150,7 +162,7 @@ def _wanted(rng: random.Random, mood: Mood) -> Object:
         mode = pick(rng, ("Some", ""))
     wanted["allocationMode"] = mode
     if mode == "ExactCount":
-        wanted["count"] = weighted(rng, [(72, 1), (19, 2), (7, 3), (2, 4)])
+        wanted["count"] = weighted(rng, _COUNTS[mood.theme])
         if mood.odd(rng, 4):
             wanted["count"] = pick(rng, (0, 33, 20, 9223372036854775807))
     if chance(rng, 35):
@@ -218,7 +230,7 @@ def _constraint(rng: random.Random, names: list[str], mood: Mood) -> Object:
             (1, "model"),
         ],
     )
-    made: Object = {"requests": _affected(rng, names)}
+    made: Object = {"requests": _affected(rng, names, 75 if mood.theme == "match" else 40)}
     kind = pick(rng, ("matchAttribute", "matchAttribute", "distinctAttribute"))
     made["futureAttribute" if mood.odd(rng, 2) else kind] = attribute
     return made

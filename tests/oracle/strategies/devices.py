@@ -124,7 +124,7 @@ def device(rng: random.Random, name: str, driver: str, mood: Mood, shape: Object
 def _attributes(rng: random.Random, driver: str, mood: Mood) -> Object:
     attributes: Object = {}
     lists = mood.features["listTypeAttributes"] or mood.odd(rng, 3)
-    present = pick(rng, (95, 95, 70))
+    present = 100 if mood.theme == "match" else pick(rng, (95, 95, 70))
     for name in ATTRIBUTES:
         if not chance(rng, present):
             continue

@@ -30,7 +30,9 @@ def pick(rng: random.Random, choices: Sequence[_T]) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Mood:
-    """What one world is about: its features, whether it is rough, and whether it shares capacity.
+    """What one world is about: its features, whether it is rough, whether it shares capacity, and a theme.
+
+    The theme is "", "match" (constraints that need several devices) or "counters" (partitioned devices).
 
     Only rough worlds hold the oddities that end in errors; without this limit almost every world would.
     """
@@ -38,6 +40,7 @@ class Mood:
     features: dict[str, bool]
     rough: bool
     sharing: bool
+    theme: str = ""
 
     def odd(self, rng: random.Random, percent: int) -> bool:
         """True in `percent` of a hundred cases of a rough world, never in a smooth one."""

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 DRIVERS = ("driver-a", "driver-b")
 POOLS = ("pool-1", "pool-2")
+_SIZES = {
+    "": ((15, 1), (25, 2), (28, 3), (28, 4), (4, 0)),
+    "match": ((5, 2), (25, 3), (40, 4), (30, 5)),
+    "counters": ((5, 1), (15, 2), (30, 3), (30, 4), (20, 5)),
+}
+"""How many devices a slice has, weighted, by theme."""
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -38,7 +44,7 @@ def crowd(rng: random.Random) -> list[Object]:
 
 def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object]:
     generation = pick(rng, (1, 1, 2))
-    counter_sets = _counter_set_names(rng)
+    counter_sets = _counter_set_names(rng, mood)
     shape: Object = {
         "counterSets": counter_sets,
         "shared": mood.sharing and chance(rng, 85),
@@ -54,7 +60,7 @@ def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object
         shape["perDevice"] = chance(rng, 10)
         spec: Object = {"perDeviceNodeSelection": True} if shape["perDevice"] else dict(place)
         devices = []
-        for _ in range(weighted(rng, [(15, 1), (25, 2), (28, 3), (28, 4), (4, 0)])):
+        for _ in range(weighted(rng, _SIZES[mood.theme])):
             number += 0 if number and mood.odd(rng, 3) else 1
             devices.append(device(rng, f"device-{number}", driver, mood, shape))
         spec["devices"] = devices
@@ -104,8 +110,8 @@ def _other_generation(rng: random.Random, model: Object, generation: int) -> Obj
     return {**model, "metadata": {"name": f"{model['metadata']['name']}-other"}, "spec": spec}
 
 
-def _counter_set_names(rng: random.Random) -> list[str]:
-    if not chance(rng, 25):
+def _counter_set_names(rng: random.Random, mood: Mood) -> list[str]:
+    if not chance(rng, {"counters": 90, "match": 10}.get(mood.theme, 25)):
         return []
     return some(rng, ("set-1", "set-2")) or ["set-1"]
 

@@ -50,7 +50,10 @@ def features(rng: random.Random) -> dict[str, bool]:
 def world(rng: random.Random) -> Object:
     """One allocation case."""
     enabled = features(rng)
-    mood = Mood(enabled, rough=chance(rng, 40), sharing=chance(rng, 35))
+    theme = weighted(rng, [(70, ""), (18, "match"), (12, "counters")])
+    if theme == "match" and chance(rng, 40):
+        enabled["listTypeAttributes"] = True
+    mood = Mood(enabled, rough=chance(rng, 40), sharing=chance(rng, 35), theme=theme)
     crowded = chance(rng, 3)
     published = crowd(rng) if crowded else slices(rng, mood)
     node: Object = {
