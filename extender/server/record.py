@@ -104,6 +104,15 @@ class Recorder:
 
     def claim_allocated(self, claim: ResourceClaim) -> None:
         """A claim was allocated: settle the pods that wait for it."""
+        if self._debug:
+            # Among the lines of decisions, its place tells what a reply could not know yet.
+            allocation = claim.status.allocation
+            results = allocation.devices.results or () if allocation is not None else ()
+            self._log.debug(
+                "allocation seen",
+                claim=f"{claim.metadata.namespace}/{claim.metadata.name}",
+                devices=[f"{result.driver}/{result.pool}/{result.device}" for result in results],
+            )
         if self._ledger is None:
             return
         for owner in claim.metadata.owner_references or ():

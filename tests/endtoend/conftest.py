@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.controlplane import objects
 from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
+from tests.deploy import manifests
 from tests.endtoend.fleet import Fleet
 from tests.endtoend.forwarder import Forwarder
 from tests.endtoend.replica import SYSTEM_NODE, Deployed, Replica
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -24,17 +26,35 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         build_controlplane()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane; each test module has its own."""
+    """A control plane; what a test puts into it, it takes out again."""
     with ControlPlane(folder=tmp_path_factory.mktemp("endtoend")) as running:
         yield running
 
 
 @pytest.fixture
-def deployed(plane: ControlPlane, tmp_path: object) -> Iterator[Deployed]:
-    """deploy/base applied, no replica yet."""
-    made = Deployed(plane, tmp_path)  # type: ignore[arg-type]  # pathlib.Path
+def kustomization() -> str:
+    """Which part of deploy/ is applied."""
+    return manifests.BASE
+
+
+@pytest.fixture
+def settings() -> dict[str, dict[str, Any]]:
+    """Settings over those of deploy/base/files/berth.yaml, by section."""
+    return {}
+
+
+@pytest.fixture
+def sizes() -> dict[str, int]:
+    """Nodes of the fleet by kind."""
+    return {"gpu_nodes": 20, "cpu_nodes": 3}
+
+
+@pytest.fixture
+def deployed(plane: ControlPlane, tmp_path: Path, kustomization: str) -> Iterator[Deployed]:
+    """deploy/ applied, no replica yet."""
+    made = Deployed(plane, tmp_path, kustomization)
     made.apply()
     node = objects.cpu_node(SYSTEM_NODE)
     node["spec"]["taints"] = [{"key": "system", "value": "only", "effect": "NoSchedule"}]
@@ -47,31 +67,32 @@ def deployed(plane: ControlPlane, tmp_path: object) -> Iterator[Deployed]:
 @pytest.fixture
 def forwarder(deployed: Deployed) -> Iterator[Forwarder]:
     """The Service `berth`, reachable on loopback."""
-
-    class _Ports(dict[str, int]):
-        def get(self, key: str, default: object = None) -> object:  # type: ignore[override]  # looked up late
-            return deployed.ports().get(key, default)
-
-    with Forwarder(deployed.admin, "berth-system", "berth", _Ports()) as running:
+    with Forwarder(deployed.admin, manifests.NAMESPACE, "berth", deployed.port_of) as running:
         yield running
 
 
 @pytest.fixture
-def fleet(deployed: Deployed) -> Iterator[Fleet]:
+def fleet(deployed: Deployed, sizes: dict[str, int]) -> Iterator[Fleet]:
     """20 nodes x 8 GPUs, three nodes without, in a namespace of their own."""
     made = Fleet(deployed.cluster)
-    made.register(gpu_nodes=20, cpu_nodes=3)
-    yield made
-    made.remove()
+    try:
+        made.register(**sizes)
+        yield made
+    finally:
+        made.remove()
 
 
 @pytest.fixture
-def leader(deployed: Deployed, forwarder: Forwarder) -> Iterator[Replica]:
+def leader(
+    deployed: Deployed, forwarder: Forwarder, settings: dict[str, dict[str, Any]]
+) -> Iterator[Replica]:
     """One replica, leading, behind the Service, with kube-scheduler asking it."""
-    replica = deployed.replica("berth-0")
+    replica = deployed.replica("berth-0", **settings)
     replica.start()
     replica.wait_ready()
-    deployed.wait_led(forwarder, "berth-0")
-    deployed.cluster.start_scheduler(deployed.scheduler_config(forwarder.port), name="kube-scheduler")
-    yield replica
-    deployed.cluster.stop_scheduler("kube-scheduler")
+    deployed.wait_led(forwarder, replica.name)
+    try:
+        deployed.cluster.start_scheduler(deployed.scheduler_config(forwarder.port))
+        yield replica
+    finally:
+        deployed.cluster.stop_scheduler()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tests.controlplane import objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tests.controlplane.cluster import ControlPlane
 
@@ -28,26 +28,27 @@ class Fleet:
         self.namespace = cluster.create_namespace(f"test-{uuid.uuid4().hex[:8]}", labels)
         self._nodes: list[str] = []
 
-    def register(self, gpu_nodes: int, cpu_nodes: int, plugin_nodes: int = 0) -> None:
-        """Register nodes gpu-00.., cpu-00.., plugin-00.., and NVIDIA's class."""
+    def register(self, gpu_nodes: int, cpu_nodes: int, plugin_nodes: int = 0, a100_nodes: int = 2) -> None:
+        """Register nodes gpu-00.., cpu-00.., plugin-00.., and NVIDIA's class.
+
+        The last `a100_nodes` of the GPU nodes have that product, the others H100.
+        """
         self.admin.apply(objects.device_class())
-        makers: list[Callable[[], object]] = []
-        for number in range(gpu_nodes):
-            name = f"gpu-{number:02d}"
-            makers.append(lambda name=name: objects.register_gpu_node(self.admin, name))  # type: ignore[misc]  # bound now
-            self._nodes.append(name)
-        for number in range(cpu_nodes):
-            name = f"cpu-{number:02d}"
-            makers.append(lambda name=name: objects.register_node(self.admin, objects.cpu_node(name)))  # type: ignore[misc]  # likewise
-            self._nodes.append(name)
-        for number in range(plugin_nodes):
-            name = f"plugin-{number:02d}"
-            makers.append(
-                lambda name=name: objects.register_node(self.admin, objects.device_plugin_node(name))
-            )  # type: ignore[misc]  # likewise
-            self._nodes.append(name)
+        kinds = {"gpu": gpu_nodes, "cpu": cpu_nodes, "plugin": plugin_nodes}
+        self._nodes = [f"{kind}-{number:02d}" for kind, count in kinds.items() for number in range(count)]
+        first_a100 = f"gpu-{gpu_nodes - a100_nodes:02d}"
+
+        def register(name: str) -> None:
+            if name.startswith("gpu"):
+                product = objects.A100 if name >= first_a100 else objects.H100
+                objects.register_gpu_node(self.admin, name, product=product)
+            elif name.startswith("cpu"):
+                objects.register_node(self.admin, objects.cpu_node(name))
+            else:
+                objects.register_node(self.admin, objects.device_plugin_node(name))
+
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda make: make(), makers))
+            list(pool.map(register, self._nodes))
 
     def template(
         self, name: str, count: int = 1, selectors: Sequence[str] = (), devices: Object | None = None
@@ -58,6 +59,10 @@ class Fleet:
                 name, count, namespace=self.namespace, selectors=selectors, devices=devices
             )
         )
+
+    def claim(self, name: str, count: int = 1) -> None:
+        """A ResourceClaim, for pods that share it."""
+        self.admin.create(objects.claim(name, count, namespace=self.namespace))
 
     def create(self, pods: Iterable[Object]) -> list[str]:
         """Create pods as fast as the API takes them; their names."""
@@ -78,6 +83,14 @@ class Fleet:
         """All claims by name."""
         return {c["metadata"]["name"]: c for c in self.admin.list_all(DRA, "ResourceClaim", self.namespace)}
 
+    def wait_created(self, count: int, seconds: float = 60.0) -> None:
+        """Wait until there are this many pods."""
+        until = time.monotonic() + seconds
+        while len(self.pods()) < count:
+            if time.monotonic() > until:
+                raise TimeoutError(f"fewer than {count} pods")
+            time.sleep(0.05)
+
     def wait_bound(self, names: Iterable[str], seconds: float = 60.0) -> dict[str, Object]:
         """Wait until these pods have a node; all pods by name."""
         wanted = set(names)
@@ -90,6 +103,19 @@ class Fleet:
             if time.monotonic() > until:
                 stuck = {n: pods.get(n, {}).get("status", {}).get("conditions") for n in missing[:3]}
                 raise TimeoutError(f"{len(missing)} of {len(wanted)} pods have no node: {stuck}")
+            time.sleep(0.1)
+
+    def wait_tried(self, names: Iterable[str], seconds: float = 60.0) -> dict[str, Object]:
+        """Wait until kube-scheduler has said of each of these pods that it could not place it; all pods."""
+        wanted = set(names)
+        until = time.monotonic() + seconds
+        while True:
+            pods = self.pods()
+            open_ = {n for n in wanted if not any(_refused(c) for c in conditions(pods[n]))}
+            if not open_:
+                return pods
+            if time.monotonic() > until:
+                raise TimeoutError(f"no failed attempt yet of {sorted(open_)[:5]}")
             time.sleep(0.1)
 
     def wait_most_bound(self, names: Iterable[str], quiet: float = 6.0, seconds: float = 120.0) -> list[str]:
@@ -135,3 +161,13 @@ class Fleet:
         for name in self._nodes:
             self.admin.delete("v1", "Node", name)
         self.admin.delete("v1", "Namespace", self.namespace)
+
+
+def conditions(pod: Object) -> Sequence[Object]:
+    """The conditions of a pod."""
+    found: Sequence[Object] = pod["status"].get("conditions") or ()
+    return found
+
+
+def _refused(condition: Object) -> bool:
+    return (condition["type"], condition["status"]) == ("PodScheduled", "False")

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tests.controlplane.client import ApiClient
 
@@ -19,13 +19,15 @@ _LOOK_S = 0.1
 
 
 class Forwarder:
-    """A TCP forwarder on loopback; `ports` maps a pod's name to the port that its process listens on."""
+    """A TCP forwarder on loopback; `port_of` gives the port that a pod's process listens on, by its name."""
 
-    def __init__(self, client: ApiClient, namespace: str, service: str, ports: Mapping[str, int]) -> None:
+    def __init__(
+        self, client: ApiClient, namespace: str, service: str, port_of: Callable[[str], int | None]
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._service = service
-        self._ports = ports
+        self._port_of = port_of
         self._target: str | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self._stop: Callable[[], None] = lambda: None
@@ -76,7 +78,7 @@ class Forwarder:
         return None
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        port = self._ports.get(self._target or "")
+        port = self._port_of(self._target or "")
         if port is None:
             writer.close()  # as a Service without endpoints: refused
             return

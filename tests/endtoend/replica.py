@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from tests.deploy import manifests
 from tests.deploy.manifests import NAMESPACE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.controlplane.client import ApiClient
     from tests.controlplane.cluster import ControlPlane
     from tests.endtoend.forwarder import Forwarder
@@ -50,11 +53,6 @@ class Replica:
     _probe: threading.Thread | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"https://127.0.0.1:{self.port}"
-
     def start(self) -> None:
         """Start the process; its Pod exists."""
         with self.log.open("ab") as out:
@@ -69,13 +67,28 @@ class Replica:
         self._probe = threading.Thread(target=self._play_kubelet, daemon=True)
         self._probe.start()
 
-    def kill(self) -> None:
-        """End it without a word (SIGKILL), as a node that dies."""
-        self._end(signal_kill=True)
+    def kill(self, *, noticed: bool = True) -> None:
+        """End it without a word (SIGKILL); not `noticed`: its Pod stays Ready, as when its node died."""
+        self._end(signal_kill=True, noticed=noticed)
+
+    def terminate(self) -> None:
+        """Tell it to end (SIGTERM), without waiting; `stop` waits."""
+        assert self.process is not None
+        self.process.terminate()
 
     def stop(self) -> None:
         """End it by SIGTERM."""
-        self._end(signal_kill=False)
+        self._end(signal_kill=False, noticed=True)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Halt the process meanwhile (SIGSTOP), as a machine that is suspended."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def wait_ready(self, seconds: float = _STARTS_WITHIN_S) -> None:
         """Wait until /readyz says yes."""
@@ -94,12 +107,16 @@ class Replica:
             return http.get("/readyz").status_code == 200
         return False
 
-    def http(self, token: str | None = None) -> httpx.Client:
-        """A client that trusts the deployment's CA and shows the scheduler's certificate."""
+    def http(self, token: str | None = None, port: int | None = None) -> httpx.Client:
+        """A client that trusts the deployment's CA and shows the scheduler's certificate.
+
+        `port`: where to connect in place of the replica's own port.
+        """
         context = ssl.create_default_context(cafile=str(self.tls / "ca.crt"))
         context.load_cert_chain(self.tls / "scheduler" / "tls.crt", self.tls / "scheduler" / "tls.key")
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, verify=context, headers=headers, timeout=10, trust_env=False)
+        url = f"https://127.0.0.1:{port or self.port}"
+        return httpx.Client(base_url=url, verify=context, headers=headers, timeout=10, trust_env=False)
 
     def log_text(self) -> str:
         """Everything that it wrote."""
@@ -113,7 +130,14 @@ class Replica:
                 lines.append(json.loads(line))
         return lines
 
-    def _end(self, *, signal_kill: bool) -> None:
+    def metrics(self) -> dict[str, float]:
+        """Its metrics, by name and labels as they are written: `berth_leader`, `x{kind="Pod"}`."""
+        with self.http() as http:
+            lines = http.get("/metrics").raise_for_status().text.splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    def _end(self, *, signal_kill: bool, noticed: bool) -> None:
         self._stopping.set()
         if self._probe is not None:
             self._probe.join(5)
@@ -123,8 +147,9 @@ class Replica:
             else:
                 self.process.terminate()
             self.process.wait(30)
-        with contextlib.suppress(Exception):  # the API server may be away
-            self._set_ready(ready=False)
+        if noticed:
+            with contextlib.suppress(Exception):  # the API server may be away
+                self._set_ready(ready=False)
 
     def _play_kubelet(self) -> None:
         """Probe /readyz and write the condition, as a kubelet does."""
@@ -179,9 +204,9 @@ class Deployed:
             time.sleep(0.05)
         return time.monotonic() - began
 
-    def ports(self) -> dict[str, int]:
-        """Port by pod name, of all replicas."""
-        return {replica.name: replica.port for replica in self.replicas}
+    def port_of(self, name: str) -> int | None:
+        """The port of the replica whose Pod has this name."""
+        return next((replica.port for replica in self.replicas if replica.name == name), None)
 
     def replica(self, name: str, **settings: dict[str, Any]) -> Replica:
         """Make a Pod from the Deployment's template, and its process (not started).
@@ -230,7 +255,7 @@ class Deployed:
     def scheduler_config(self, port: int) -> str:
         """The kustomization's KubeSchedulerConfiguration with this machine's address and files."""
         config = yaml.safe_load(manifests.scheduler_config(self._kustomization))
-        extender = config["extenders"][0]
+        (extender,) = config["extenders"]
         extender["urlPrefix"] = f"https://127.0.0.1:{port}/extender"
         extender["tlsConfig"].update(
             caFile=str(self.tls / "ca.crt"),
@@ -239,6 +264,12 @@ class Deployed:
         )
         text: str = yaml.safe_dump(config)
         return text
+
+    def extender(self) -> dict[str, Any]:
+        """The extender of the kustomization's KubeSchedulerConfiguration, as shipped."""
+        (extender,) = yaml.safe_load(manifests.scheduler_config(self._kustomization))["extenders"]
+        assert isinstance(extender, dict)
+        return extender
 
     def reader_token(self) -> str:
         """A token for the read API: of a ServiceAccount that is bound to ClusterRole berth-reader."""
