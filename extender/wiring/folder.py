@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from extender.api.core import Node
+from extender.api.meta import ObjectMeta
 from extender.kube.kinds import REQUIRED
 from extender.model.device import DeviceFacts
 from extender.settings import Settings
@@ -25,8 +28,17 @@ def folder_core(settings: Settings, version: str, path: Path) -> tuple[Core, Seq
     """The core that knows what the folder holds. Raises as `folder_desk`."""
     manifests = load(path)
     core = build_core(settings, version)
-    MemoryApi(core.ledger).load(manifests.objects, [kind.name for kind in REQUIRED])
+    objects = {**manifests.objects, "Node": _nodes(manifests.objects)}
+    MemoryApi(core.ledger).load(objects, [kind.name for kind in REQUIRED])
     return core, manifests.skipped
+
+
+def _nodes(objects: Mapping[str, Sequence[Any]]) -> list[Node]:
+    """The folder's nodes, and those that its slices name: drivers' examples come without Node objects."""
+    nodes = list(objects.get("Node", ()))
+    known = {node.metadata.name for node in nodes}
+    named = {published.spec.node_name for published in objects.get("ResourceSlice", ())} - known - {None, ""}
+    return [*nodes, *(Node(metadata=ObjectMeta(name=name, uid=name)) for name in sorted(named))]
 
 
 def published_devices(core: Core) -> list[tuple[str, DeviceFacts]]:
