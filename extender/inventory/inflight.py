@@ -96,8 +96,8 @@ class InFlight:
         return len(self._offers)
 
     def has(self, uid: str) -> bool:
-        """Whether the pod is in flight."""
-        return uid in self._offers
+        """Whether the pod is in flight, or something is assumed of it."""
+        return uid in self._offers or uid in self._assumed
 
     def offered(self, pod: Pod, nodes: Collection[str], now: float) -> None:
         """A filter reply let `pod` onto `nodes`. An empty reply ends the flight: the attempt has failed."""

@@ -7,11 +7,13 @@ Never: I/O, clocks, decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
+import msgspec
 import numpy as np
 
 from extender.api.core import Namespace, Node, Pod
+from extender.api.quantity import QuantityError
 from extender.api.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.inventory.claims import ClaimTable
 from extender.inventory.classes import ClassTable
@@ -26,6 +28,7 @@ from extender.inventory.salvage import salvage_claim, salvage_pod
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import TopologyBuilder
 from extender.model.device import DeviceID
+from extender.model.errors import WireError
 from extender.model.ids import ObjectKey, PoolKey
 
 _FEW_DEAD = 1000
@@ -99,10 +102,13 @@ class Ledger:
     # ---- what reflectors call (extender.verbs.ports.ObjectSink)
 
     def upserted(self, kind: str, obj: object) -> None:
-        """An object was added or modified."""
+        """An object was added or modified. Raises WireError, changing nothing, for a bad quantity in it."""
         if kind in self._unread:
             self._unread[kind].discard(_key(obj))
-        self._upsert(kind, obj)
+        try:
+            self._upsert(kind, obj)
+        except QuantityError as error:
+            raise WireError(f"{kind} {_key(obj)}: {error}") from error
 
     def deleted(self, kind: str, obj: object) -> None:
         """An object was deleted; `obj` is its last state."""
@@ -129,7 +135,10 @@ class Ledger:
                 same.add(mark)
         for mark, obj in present.items():
             if mark not in same:
-                self._upsert(kind, obj)
+                try:
+                    self.upserted(kind, obj)
+                except WireError:
+                    self.undecodable(kind, _Encoded(*mark, msgspec.json.encode(obj)))
         for what in unread:
             self.undecodable(kind, what)
         if kind == "Pod":
@@ -379,6 +388,22 @@ class Ledger:
             key: {name: numbers[row] for name, row in rows.items()} for key, rows in self._rows_of.items()
         }
         self.in_flight.drop_assumptions()  # they name rows
+
+
+class _Encoded(NamedTuple):
+    """A decoded object that is treated as one that was not."""
+
+    key: ObjectKey
+    uid: str
+    raw: bytes
+
+    @property
+    def namespace(self) -> str:
+        return self.key.namespace
+
+    @property
+    def name(self) -> str:
+        return self.key.name
 
 
 class _HasMetadata(Protocol):

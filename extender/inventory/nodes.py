@@ -60,6 +60,7 @@ class NodeTable:
         self._free_slots: list[int] = []
         self._allocatable: dict[str, Int64] = {name: np.zeros(0, np.int64) for name in NATIVE}
         self._used: dict[str, Int64] = {name: np.zeros(0, np.int64) for name in NATIVE}
+        self._offers: dict[int, Mapping[str, int]] = {}
         self._listed: Counter[str] = Counter()
         self._usage_by_name: dict[str, dict[str, int]] = {}
         self._columns: NodeColumns | None = None
@@ -72,6 +73,9 @@ class NodeTable:
         name = node.metadata.name
         slot = self.slot_of.get(name)
         before = None if slot is None else self.nodes[slot]
+        offered: dict[str, int] | None = None
+        if before is None or before.status.allocatable != node.status.allocatable:
+            offered = _offered_by(node)
         if slot is None:
             slot = self._take_slot(name)
             for resource, amount in self._usage_by_name.get(name, {}).items():
@@ -79,8 +83,8 @@ class NodeTable:
         structural = before is None or _placement_of(before) != _placement_of(node)
         self.nodes[slot] = node
         self._columns = None
-        if before is None or before.status.allocatable != node.status.allocatable:
-            self._offer(slot, before, node)
+        if offered is not None:
+            self._offer(slot, offered)
         if structural:
             self.placement_version += 1
         return slot if structural else None
@@ -90,10 +94,10 @@ class NodeTable:
         slot = self.slot_of.pop(name, None)
         if slot is None:
             return None
-        before, self.nodes[slot] = self.nodes[slot], None
+        self.nodes[slot] = None
         self.names[slot] = ""
         self._columns = None
-        self._offer(slot, before, None)
+        self._offer(slot, {})
         for resource in self._usage_by_name.get(name, {}):
             self._column(self._used, resource)[slot] = 0
         self._free_slots.append(slot)
@@ -133,17 +137,17 @@ class NodeTable:
                 column.flags.writeable = False
         return self._columns
 
-    def _offer(self, slot: int, before: Node | None, node: Node | None) -> None:
-        """Write what a node offers over what it offered."""
-        former = (before.status.allocatable if before is not None else None) or {}
-        offered = (node.status.allocatable if node is not None else None) or {}
+    def _offer(self, slot: int, offered: Mapping[str, int]) -> None:
+        """Write what the node of a slot offers over what it offered."""
+        former = self._offers.pop(slot, {})
+        if offered:
+            self._offers[slot] = offered
         for resource in {**former, **offered}:
-            if resource not in NATIVE and not is_extended_resource(resource):
-                continue
             self._listed[resource] += (resource in offered) - (resource in former)
-            if former.get(resource) != offered.get(resource):
-                value = quantity_milli(offered[resource]) if resource in offered else 0
-                self._column(self._allocatable, resource)[slot] = value
+            if former.get(resource, 0) != offered.get(resource, 0):
+                self._column(self._allocatable, resource)[slot] = offered.get(resource, 0)
+            elif resource not in self._allocatable:
+                self._column(self._allocatable, resource)
 
     def _take_slot(self, name: str) -> int:
         if self._free_slots:
@@ -169,6 +173,15 @@ class NodeTable:
         elif not column.flags.writeable:
             column = columns[resource] = column.copy()
         return column
+
+
+def _offered_by(node: Node) -> dict[str, int]:
+    """What a node offers, in thousandths. Raises QuantityError."""
+    return {
+        resource: quantity_milli(value)
+        for resource, value in (node.status.allocatable or {}).items()
+        if resource in NATIVE or is_extended_resource(resource)
+    }
 
 
 def _held(amount: int) -> int:

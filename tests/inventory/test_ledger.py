@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from extender.api.core import ContainerExtendedResourceRequest, PodExtendedResourceClaimStatus
 from extender.api.meta import ObjectMeta
 from extender.api.policy import PodDisruptionBudget
 from extender.api.resource import ResourceClaim
 from extender.inventory.ledger import Ledger
 from extender.inventory.pods import PodRecord
+from extender.model.errors import WireError
 from tests.inventory.objects import (
     GPU,
     Unread,
@@ -136,10 +139,6 @@ def test_a15_a_pod_made_again_under_its_name_takes_the_place_of_the_old_one(book
 
 
 def test_extended_resources_that_a_claim_backs_are_not_counted(book: Ledger) -> None:
-    from msgspec.structs import replace
-
-    from extender.api.core import ContainerExtendedResourceRequest, PodExtendedResourceClaimStatus
-
     backed = pod("q", node="n1", requests={GPU: "2", "other.com/x": "1"})
     special = PodExtendedResourceClaimStatus("made", [ContainerExtendedResourceRequest("main", GPU, "r")])
     book.upserted(
@@ -149,7 +148,7 @@ def test_extended_resources_that_a_claim_backs_are_not_counted(book: Ledger) -> 
     assert amount(book.snapshot(), "n1", "other.com/x") == (0, 1000)
 
 
-def test_a_list_leaves_unchanged_objects_alone(book: Ledger) -> None:
+def test_a_list_leaves_unchanged_objects_alone() -> None:
     same = claim("c", [result("p", "a")], version="7")
     heard: list[str] = []
     ledger = Ledger((), [Listener(heard)])
@@ -193,6 +192,25 @@ def test_observers_hear_each_thing_once() -> None:
 
 
 # ---- objects that can't be decoded
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj"),
+    [("Node", node("n3", {GPU: "many"})), ("Pod", pod("q", node="n1", requests={GPU: "some"}))],
+)
+def test_a_bad_quantity_is_named_and_changes_nothing(book: Ledger, kind: str, obj: Any) -> None:
+    before = described(book.snapshot())
+    with pytest.raises(WireError, match=f"{kind} .*{obj.metadata.name}"):
+        book.upserted(kind, obj)
+    assert described(book.snapshot()) == before
+
+
+def test_a_bad_quantity_in_a_list_spoils_only_its_object(book: Ledger) -> None:
+    bad = pod("bad", node="n1", requests={GPU: "some"})
+    book.replaced("Pod", [bad, pod("good", node="n1", requests={GPU: "1"})], [])
+    assert amount(book.snapshot(), "n1", GPU) == (8000, 1000)
+    assert book.unreadable == {"Pod": 1}
+
 
 BROKEN: Any = {"a": "word where a number belongs"}
 

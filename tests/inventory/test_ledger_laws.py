@@ -155,7 +155,7 @@ EVENTS: dict[str, st.SearchStrategy[Any]] = {
 
 
 class Events(RuleBasedStateMachine):
-    """Adds, changes, deletions, doubled events and full lists in any order, against a ledger made from lists."""
+    """Events of all sorts and full lists in any order, against a ledger made from lists."""
 
     def __init__(self) -> None:
         super().__init__()
