@@ -114,11 +114,17 @@ def make_intake() -> KeepingIntake:
     return KeepingIntake(TelemetryStore(), HealthBook(table), TelemetryMetrics(CollectorRegistry()))
 
 
+def plain_client() -> httpx.AsyncClient:
+    """A client for plain HTTP on this machine."""
+    return httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=10)
+
+
 @contextlib.asynccontextmanager
 async def serving(app: Starlette, **options: Any) -> AsyncIterator[int]:
     """The app on a free port of the loopback interface; `options` are uvicorn's."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = build_server(app, "127.0.0.1", 0)
+    server.config.timeout_graceful_shutdown = 10
     for name, value in options.items():
         setattr(server.config, name, value)
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -127,7 +133,6 @@ async def serving(app: Starlette, **options: Any) -> AsyncIterator[int]:
         yield listener.getsockname()[1]
     finally:
         server.should_exit = True
-        server.force_exit = True
         await asyncio.wait_for(task, PATIENCE_S)
         listener.close()
 
@@ -177,7 +182,7 @@ class AgentProcess:
             return []
 
     async def get(self, path: str) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+        async with plain_client() as client:
             return await client.get(f"http://127.0.0.1:{self.port}{path}", timeout=5)
 
     async def metric(self, line: str) -> float:

@@ -11,7 +11,6 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 from starlette.applications import Starlette
@@ -23,7 +22,7 @@ from extender.inventory.telemetry_columns import Freshness
 from extender.telemetry.promql import PrometheusSource
 from extender.telemetry.settings import PrometheusSettings
 from tests.controlplane.build import BuildError, build_prometheus
-from tests.telemetry.conftest import NO_TLS, KeepingIntake, free_port, make_intake, serving
+from tests.telemetry.conftest import KeepingIntake, free_port, make_intake, plain_client, serving
 from tests.telemetry.expositions import DEFAULT, GPU, exposition, row
 from tests.telemetry.test_scrape import Exporter
 
@@ -59,7 +58,7 @@ async def ask(api: Api, settings: dict[str, Any] | None = None) -> KeepingIntake
     app = Starlette(routes=[Route("/api/v1/query", api.query)])
     async with (
         serving(app, date_header=False) as port,
-        httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client,
+        plain_client() as client,
     ):
         source = PrometheusSource(
             settings=PrometheusSettings(url=f"http://127.0.0.1:{port}/", **(settings or {})),
@@ -117,7 +116,7 @@ async def test_a_token_goes_to_this_machine_or_over_https_only(tmp_path: Path) -
     await ask(api, {"token_file": token})
     assert api.headers == ["Bearer secret"]
     intake = make_intake()
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with plain_client() as client:
         settings = PrometheusSettings(url="http://192.0.2.1:9090", token_file=token)
         source = PrometheusSource(
             settings=settings, client=client, intake=intake, now=lambda: 0.0, wall=lambda: 0.0
@@ -169,7 +168,7 @@ async def test_a_real_prometheus_brings_readings_and_their_true_age(
 ) -> None:
     exporter, url = prometheus
     intake = make_intake()
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with plain_client() as client:
         source = PrometheusSource(
             settings=PrometheusSettings(url=url, collect_s=0.1),
             client=client,
@@ -212,7 +211,7 @@ async def test_the_date_of_the_answer_is_prometheuss_clock() -> None:
     app = Starlette(routes=[Route("/api/v1/query", query)])
     async with (
         serving(app, date_header=False) as port,
-        httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client,
+        plain_client() as client,
     ):
         source = PrometheusSource(
             settings=PrometheusSettings(url=f"http://127.0.0.1:{port}", collect_s=1.0),

@@ -19,7 +19,7 @@ from extender.api.telemetry import SCHEMA, Device, Driver, DriverState, Readings
 from extender.model.errors import KubeError
 from extender.telemetry.receiver import PATH, Limits, ReceiverDeps, routes
 from extender.verbs.views import Identity
-from tests.telemetry.conftest import NO_TLS, NODE, Replica, Tokens, make_intake, serving
+from tests.telemetry.conftest import NODE, Replica, Tokens, make_intake, plain_client, serving
 
 DEVICE = Device(uuid="GPU-a", pci="0000:1a:00.0", readings=Readings(temperature=40, memory_used=1))
 SAMPLE = Sample(SCHEMA, NODE, "boot", "agent", 1, 10, 9, 0, Driver(DriverState.OK), (DEVICE,))
@@ -34,7 +34,7 @@ class Desk:
         self.now = 1000.0
         self.limits = Limits(body=1 << 20, inflated=1 << 20)
         self.url = ""
-        self.client = httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=10)
+        self.client = plain_client()
 
     def app(self, **changes: Any) -> Starlette:
         deps = ReceiverDeps(
@@ -123,7 +123,8 @@ async def test_a_sample_of_another_node_is_refused(desk: Desk) -> None:
 async def test_only_the_agents_account_may_send() -> None:
     desk = Desk()
     desk.replica.tokens.admit("other", NODE, "system:serviceaccount:default:default")
-    async with serving(desk.app(accounts={"system:serviceaccount:berth:agent"})) as port:
+    app = desk.app(accounts={"system:serviceaccount:berth:agent"})
+    async with desk.client, serving(app) as port:
         desk.url = f"http://127.0.0.1:{port}"
         assert (await desk.send(SAMPLE, token="other")).status_code == 403
         assert desk.unchanged()
@@ -258,7 +259,7 @@ async def test_a_body_without_a_length_is_cut_at_the_limit(desk: Desk) -> None:
         for _ in range(100):
             yield bytes(1 << 16)
 
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with plain_client() as client:
         try:
             answer = await client.post(
                 desk.url + PATH, content=endless(), headers={"authorization": "Bearer good"}, timeout=10
@@ -302,5 +303,5 @@ async def test_when_tokens_can_not_be_reviewed_the_agent_is_asked_to_come_again(
 
 
 async def test_only_post_is_served(desk: Desk) -> None:
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with plain_client() as client:
         assert (await client.get(desk.url + PATH)).status_code == 405

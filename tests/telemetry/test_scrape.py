@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import httpx
 import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from starlette.routing import Route
 from extender.inventory.telemetry_columns import Freshness
 from extender.telemetry.scrape import DcgmScraper
 from extender.telemetry.settings import DcgmSettings
-from tests.telemetry.conftest import NO_TLS, KeepingIntake, make_intake, serving
+from tests.telemetry.conftest import KeepingIntake, make_intake, plain_client, serving
 from tests.telemetry.expositions import DEFAULT, GPU, exposition, row
 
 
@@ -47,7 +46,7 @@ def failures(intake: KeepingIntake, why: str) -> float:
 
 async def test_a_scrape_is_as_old_as_the_exporters_interval() -> None:
     exporter, intake = Exporter(), make_intake()
-    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with serving(exporter.app()) as port, plain_client() as client:
         settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, collect_s=30)
         await DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0).scrape_all()
     assert temperature(intake, 115.0) == (42.0, Freshness.FRESH)
@@ -56,7 +55,7 @@ async def test_a_scrape_is_as_old_as_the_exporters_interval() -> None:
 
 async def test_a_failed_scrape_is_counted_and_brings_nothing() -> None:
     exporter, intake = Exporter(), make_intake()
-    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with serving(exporter.app()) as port, plain_client() as client:
         targets = {"n1": f"http://127.0.0.1:{port}/metrics", "n2": "http://127.0.0.1:1/metrics"}
         settings = DcgmSettings(targets=targets, timeout_s=0.3, most_bytes=20_000)
         scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0)
@@ -75,7 +74,7 @@ async def test_a_failed_scrape_is_counted_and_brings_nothing() -> None:
 
 async def test_an_exporter_that_repeats_itself_goes_stale() -> None:
     exporter, intake, now = Exporter(), make_intake(), 0.0
-    async with serving(exporter.app()) as port, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with serving(exporter.app()) as port, plain_client() as client:
         settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, frozen_after_s=120)
         scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: now)
         for _ in range(20):
