@@ -121,6 +121,12 @@ class _Parser:
         if self._depths[rule] > _DEPTH:
             self._fail(self._token.offset, f"expression recursion limit exceeded: {_DEPTH}")
 
+    def _longer(self, chain: int, by: int = 1) -> int:
+        """Count the links of a chain of operators or steps: it nests as deep as it is long."""
+        if chain + by > _DEPTH + 1:
+            self._fail(self._token.offset, "max recursion depth exceeded")
+        return chain + by
+
     # -- grammar ---------------------------------------------------------------------------------------
 
     def start(self) -> Node:
@@ -160,38 +166,35 @@ class _Parser:
         pushed = 1
         node = self._sum()
         while self._token.kind in _RELATIONS:
-            self._enter("relation")
-            pushed += 1
+            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("relation")
             right = self._sum()
             self._depths["relation"] -= 1
             node = Call(operator.offset, _RELATIONS[operator.kind], [node, right])
-        self._depths["relation"] -= pushed
+        self._depths["relation"] -= 1
         return node
 
     def _sum(self) -> Node:
         self._enter("calc")
         pushed = 1
         node, more = self._product()
-        pushed += more
+        pushed = self._longer(pushed, more)
         while self._token.kind in _SUMS:
-            self._enter("calc")
-            pushed += 1
+            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("calc")
-            right, more = self._product()
-            self._depths["calc"] -= 1 + more
+            right, _ = self._product()
+            self._depths["calc"] -= 1
             node = Call(operator.offset, _SUMS[operator.kind], [node, right])
-        self._depths["calc"] -= pushed
+        self._depths["calc"] -= 1
         return node
 
     def _product(self) -> tuple[Node, int]:
         pushed = 0
         node = self._unary()
         while self._token.kind in _PRODUCTS:
-            self._enter("calc")
-            pushed += 1
+            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("calc")
             right = self._unary()
@@ -221,8 +224,7 @@ class _Parser:
         pushed = 1
         node = self._primary()
         while self._token.kind in {".", "["}:
-            self._enter("member")
-            pushed += 1
+            pushed = self._longer(pushed)
             operator = self._next()
             optional = self._token.kind == "?"
             if optional:
@@ -232,7 +234,7 @@ class _Parser:
                 if operator.kind == "["
                 else self._select(node, operator, optional=optional)
             )
-        self._depths["member"] -= pushed
+        self._depths["member"] -= 1
         return node
 
     def _index(self, node: Node, operator: Token, *, optional: bool) -> Node:
