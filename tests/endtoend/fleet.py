@@ -50,6 +50,10 @@ class Fleet:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(register, self._nodes))
 
+    def forget(self, node: str) -> None:
+        """Remove also this node afterwards."""
+        self._nodes.append(node)
+
     def template(
         self, name: str, count: int = 1, selectors: Sequence[str] = (), devices: Object | None = None
     ) -> None:

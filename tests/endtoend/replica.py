@@ -107,6 +107,13 @@ class Replica:
             return http.get("/readyz").status_code == 200
         return False
 
+    def leads(self) -> bool:
+        """Whether it answers kube-scheduler: it holds the Lease and has synced in this term."""
+        asked = {"Pod": {"metadata": {"name": "x"}, "spec": {"containers": []}}, "NodeNames": ["x"]}
+        with contextlib.suppress(httpx.HTTPError), self.http() as http:
+            return not http.post("/extender/filter", json=asked).json().get("Error")
+        return False
+
     def http(self, token: str | None = None, port: int | None = None) -> httpx.Client:
         """A client that trusts the deployment's CA and shows the scheduler's certificate.
 
@@ -136,6 +143,13 @@ class Replica:
             lines = http.get("/metrics").raise_for_status().text.splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
+
+    def decisions(self, token: str, namespace: str) -> dict[str, dict[str, Any]]:
+        """The decision record by pod name, for pods of one namespace."""
+        with self.http(token) as http:
+            answer = http.get("/api/v1/decisions", params={"limit": 1000}).raise_for_status()
+        rows = answer.json()["decisions"]
+        return {row["podName"]: row for row in rows if row["podNamespace"] == namespace}
 
     def _end(self, *, signal_kill: bool, noticed: bool) -> None:
         self._stopping.set()

@@ -9,8 +9,6 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.endtoend.fleet import Fleet
     from tests.endtoend.forwarder import Forwarder
     from tests.endtoend.replica import Deployed, Replica
@@ -23,7 +21,7 @@ TOLD_S = 8.0
 
 
 @pytest.fixture
-def follower(deployed: Deployed, leader: Replica) -> Iterator[Replica]:
+def follower(deployed: Deployed, leader: Replica) -> Replica:
     """A second replica, synced, not leading."""
     assert leader.process is not None
     replica = deployed.replica("berth-1")

@@ -75,14 +75,6 @@ def compare(fleet: Fleet, decisions: dict[str, Any], names: Iterable[str]) -> Co
     return found
 
 
-def decisions_of(replica: Replica, token: str, fleet: Fleet) -> dict[str, Any]:
-    """The decision record by pod name, for pods of the fleet's namespace."""
-    with replica.http(token) as http:
-        answer = http.get("/api/v1/decisions", params={"limit": 1000}).raise_for_status()
-    rows = answer.json()["decisions"]
-    return {row["podName"]: row for row in rows if row["podNamespace"] == fleet.namespace}
-
-
 class Order:
     """What Berth said and saw, by line of its log: one event loop writes it, in the order of what happens."""
 
@@ -127,7 +119,7 @@ def test_one_at_a_time_every_prediction_is_right(fleet: Fleet, leader: Replica, 
     for number in range(40):
         names += fleet.create([mixed(fleet, number)])
         fleet.wait_bound(names[-1:])
-    found = compare(fleet, decisions_of(leader, token, fleet), names)
+    found = compare(fleet, leader.decisions(token, fleet.namespace), names)
     assert not found.wrong
     assert not found.unpredicted
     assert len(found.right) == len([n for n in names if fleet.pods()[n]["spec"]["nodeName"][:3] == "gpu"])
@@ -142,7 +134,7 @@ def test_in_a_burst_nearly_every_prediction_is_right(
     token = deployed.reader_token()
     names = fleet.create(mixed(fleet, number) for number in range(BURST))
     bound = fleet.wait_most_bound(names)
-    found = compare(fleet, decisions_of(leader, token, fleet), bound)
+    found = compare(fleet, leader.decisions(token, fleet.namespace), bound)
     print(
         f"{len(bound)} of {BURST} pods bound; of those with devices {len(found.right)} predicted right, "
         f"{len(found.wrong)} wrong, {len(found.unpredicted)} not at all ({found.share:.1%})"
