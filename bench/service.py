@@ -21,7 +21,7 @@ from extender.selectors import Environment
 from extender.server.record import Recorder
 from extender.server.verbs import VerbDeps, VerbRoutes
 from extender.verbs.desk import Desk, Scope, SlotFinder
-from extender.wiring.core import load_policy
+from extender.wiring.policyfile import load_policy
 
 
 class Open:

@@ -1,19 +1,23 @@
 """Ordinary Kubernetes YAML as wire structs: kind List, server fields, and older resource.k8s.io shapes.
 
-A document that is no Kubernetes object is named and skipped, never guessed at.
+A document that is no Kubernetes object, or that an API server would not take, is named and skipped, never
+guessed at. What an API server fills in (namespace, schedulerName) is filled in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from extender.api.core import Namespace, Node, Pod
+from extender.api.meta import ObjectMeta
+from extender.api.quantity import QuantityError
 from extender.api.resource import (
     DeviceClass,
     DeviceTaintRule,
@@ -21,6 +25,8 @@ from extender.api.resource import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from extender.inventory.pods import counted_requests
+from extender.inventory.requests import quantity_milli
 from extender.model.errors import SettingsError
 from extender.sim.older import to_v1
 
@@ -35,6 +41,12 @@ SHAPES: Mapping[str, type[Any]] = {
     "DeviceTaintRule": DeviceTaintRule,
 }
 NAMESPACED = frozenset({"Pod", "ResourceClaim", "ResourceClaimTemplate"})
+SUFFIXES = frozenset({".yaml", ".yml"})
+CORE = frozenset({"Node", "Pod", "Namespace"})
+DRA_VERSIONS = frozenset({"v1", "v1beta2", "v1beta1", "v1alpha3"})
+"""Versions of resource.k8s.io that `older` can read; v1alpha2 was another API."""
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +70,48 @@ def load(path: Path) -> Manifests:
 
     Raises SettingsError when there is nothing to read.
     """
-    files = sorted(p for p in path.rglob("*") if p.suffix in {".yaml", ".yml"}) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(found for found in path.rglob("*") if found.suffix in SUFFIXES and found.is_file())
     if not files or not files[0].exists():
         raise SettingsError(f"{path}: no YAML file there")
-    found = Manifests()
+    into = Manifests()
+    loader = _loader()
     for file in files:
         try:
-            documents = list(yaml.load_all(file.read_text("utf-8"), Loader=_loader()))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            found.skipped.append(Skipped(str(file), f"not YAML: {' '.join(str(error).split())}"))
-            continue
-        for number, document in enumerate(documents, 1):
-            _read(document, f"{file}, document {number}", found)
-    return found
+            documents = list(yaml.load_all(file.read_text("utf-8"), Loader=loader))
+        except OSError as error:
+            into.skipped.append(Skipped(str(file), f"can't be read: {error.strerror}"))
+        except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            into.skipped.append(Skipped(str(file), f"not YAML: {' '.join(str(error).split())}"))
+        else:
+            for number, document in enumerate(documents, 1):
+                _read(document, f"{file}, document {number}", into)
+    return into
+
+
+def missing_nodes(objects: Mapping[str, Sequence[Any]]) -> list[Node]:
+    """A bare Node for each name that slices belong to and no Node has, by name.
+
+    What a driver published often comes without its nodes; of these no more than name and devices is known.
+    """
+    known = {node.metadata.name for node in objects.get("Node", ())}
+    named: set[str | None] = set()
+    for published in objects.get("ResourceSlice", ()):
+        named.add(published.spec.node_name)
+        named.update(device.node_name for device in published.spec.devices or ())
+    names = sorted(name for name in named if name and name not in known)
+    return [Node(metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name})) for name in names]
 
 
 def _loader() -> type[yaml.SafeLoader]:
-    """The C loader where libyaml is there: a fleet of 5,000 nodes is long."""
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    """The C loader where libyaml is there, for a fleet of 5,000 nodes is long; dates stay text."""
+    base: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    resolvers = {
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+        for first, known in base.yaml_implicit_resolvers.items()
+    }
+    return type("_Loader", (base,), {"yaml_implicit_resolvers": resolvers})
 
 
 def _read(document: Any, where: str, into: Manifests) -> None:
@@ -87,22 +123,40 @@ def _read(document: Any, where: str, into: Manifests) -> None:
             into.skipped.append(Skipped(place, "no Kubernetes object: kind or apiVersion is missing"))
             continue
         shape = SHAPES.get(kind)
-        if shape is None or not _group_fits(kind, item["apiVersion"]):
+        if shape is None or not _is_known(kind, item["apiVersion"]):
             into.skipped.append(Skipped(place, f"{item['apiVersion']} {kind} is not used here"))
             continue
         try:
-            obj = msgspec.convert(_plain(to_v1(item)), shape)
-        except msgspec.ValidationError as error:
+            obj = msgspec.convert(_without_nulls(to_v1(item)), shape)
+            _look_at_quantities(obj)
+        except (msgspec.ValidationError, QuantityError, RecursionError) as error:
             into.skipped.append(Skipped(place, f"{kind}: {error}"))
             continue
         if not obj.metadata.name:
             into.skipped.append(Skipped(place, f"{kind}: metadata.name is missing"))
             continue
-        if kind in NAMESPACED and not obj.metadata.namespace:
-            obj = msgspec.structs.replace(
-                obj, metadata=msgspec.structs.replace(obj.metadata, namespace="default")
-            )
-        into.objects.setdefault(kind, []).append(obj)
+        into.objects.setdefault(kind, []).append(_defaulted(kind, obj))
+
+
+def _defaulted(kind: str, obj: Any) -> Any:
+    if kind in NAMESPACED and not obj.metadata.namespace:
+        obj = replace(obj, metadata=replace(obj.metadata, namespace="default"))
+    if isinstance(obj, Pod) and not obj.spec.scheduler_name:
+        obj = replace(obj, spec=replace(obj.spec, scheduler_name="default-scheduler"))
+    return obj
+
+
+def _look_at_quantities(obj: Any) -> None:
+    """Raise QuantityError for a quantity that is none; an API server would not have taken it."""
+    if isinstance(obj, Node):
+        for value in (obj.status.allocatable or {}).values():
+            quantity_milli(value)
+    elif isinstance(obj, Pod):
+        counted_requests(obj)
+    elif isinstance(obj, ResourceSlice):
+        for device in obj.spec.devices or ():
+            for capacity in (device.capacity or {}).values():
+                quantity_milli(capacity.value)
 
 
 def _items(document: Any, where: str) -> Iterator[tuple[Any, str]]:
@@ -121,15 +175,17 @@ def _items(document: Any, where: str) -> Iterator[tuple[Any, str]]:
         yield document, where
 
 
-def _group_fits(kind: str, api_version: str) -> bool:
-    group = api_version.rpartition("/")[0]
-    return group == ("" if kind in {"Node", "Pod", "Namespace"} else "resource.k8s.io")
+def _is_known(kind: str, api_version: str) -> bool:
+    group, _, version = api_version.rpartition("/")
+    if kind in CORE:
+        return api_version == "v1"
+    return group == "resource.k8s.io" and version in DRA_VERSIONS
 
 
-def _plain(value: Any) -> Any:
-    """Null fields left out, and YAML's dates as the text they were: the wire knows neither."""
+def _without_nulls(value: Any) -> Any:
+    """Null fields left out, as JSON's omitempty has it, and keys as text."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items() if inner is not None}
+        return {str(key): _without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value.isoformat() if hasattr(value, "isoformat") else value
+        return [_without_nulls(inner) for inner in value]
+    return value

@@ -11,9 +11,14 @@ from typing import Any
 
 import msgspec
 
-from extender.api.core import Pod, PodResourceClaimStatus
+from extender.api.core import Pod, PodResourceClaim, PodResourceClaimStatus
 from extender.api.meta import ObjectMeta, OwnerReference
-from extender.api.resource import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.api.resource import (
+    AllocationResult,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimTemplate,
+)
 from extender.model.errors import Conflict, NotFound
 from extender.model.ids import ObjectKey
 from extender.verbs.ports import ObjectSink
@@ -63,7 +68,11 @@ class MemoryApi:
         return stored
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
-        """Remove an object; a pod's own claims go with it. Raises NotFound."""
+        """Remove an object. Raises NotFound.
+
+        As the resourceclaim controller does: a pod's own claims go with it, others lose its reservation, and
+        the last reservation takes the allocation along.
+        """
         obj = self.get(kind, namespace, name)
         del self._objects[kind][ObjectKey(namespace, name)]
         self._sink.deleted(kind, obj)
@@ -72,18 +81,30 @@ class MemoryApi:
                 owners = claim.metadata.owner_references or ()
                 if any(owner.uid == obj.metadata.uid for owner in owners):
                     self.delete("ResourceClaim", claim.metadata.namespace, claim.metadata.name)
+                else:
+                    self._leave(claim, obj.metadata.uid)
 
     def allocate(self, namespace: str, name: str, allocation: AllocationResult, pod: Pod) -> ResourceClaim:
-        """Write an allocation (kept when there is one already) and reserve the claim for a pod."""
+        """Write an allocation (kept when there is one already) and reserve the claim for a pod, once."""
         claim: ResourceClaim = self.get("ResourceClaim", namespace, name)
         consumer = ResourceClaimConsumerReference("pods", pod.metadata.name, pod.metadata.uid)
+        reserved = list(claim.status.reserved_for or ())
+        if consumer not in reserved:
+            reserved.append(consumer)
         status = _replace(
-            claim.status,
-            allocation=claim.status.allocation or allocation,
-            reserved_for=[*(claim.status.reserved_for or ()), consumer],
+            claim.status, allocation=claim.status.allocation or allocation, reserved_for=reserved
         )
         stored: ResourceClaim = self._put("ResourceClaim", _replace(claim, status=status))
         return stored
+
+    def _leave(self, claim: ResourceClaim, uid: str) -> None:
+        """The pod uses the claim no more."""
+        reserved = claim.status.reserved_for or []
+        left = [consumer for consumer in reserved if consumer.uid != uid]
+        if len(left) < len(reserved):
+            allocation = claim.status.allocation if left else None
+            status = _replace(claim.status, reserved_for=left or None, allocation=allocation)
+            self._put("ResourceClaim", _replace(claim, status=status))
 
     def update_pod(self, pod: Pod) -> Pod:
         """Replace a pod."""
@@ -104,40 +125,53 @@ class MemoryApi:
         return ""
 
     def _make_claims(self, pod: Pod, *, tell: bool) -> Pod:
-        """Claims from templates, named POD-ENTRY, and their names in the pod's status."""
+        """Claims from templates, and their names in the pod's status.
+
+        Where there is no such template the pod waits without, as it does in a cluster.
+        """
         statuses = list(pod.status.resource_claim_statuses or ())
         known = {status.name for status in statuses}
         for entry in pod.spec.resource_claims or ():
-            if entry.resource_claim_template_name is None or entry.name in known:
+            template = self._template(pod, entry)
+            if template is None or entry.name in known:
                 continue
-            template = self.get(
-                "ResourceClaimTemplate", pod.metadata.namespace, entry.resource_claim_template_name
-            )
             claim = ResourceClaim(
                 metadata=ObjectMeta(
-                    name=f"{pod.metadata.name}-{entry.name}",
+                    name=self._free_name(f"{pod.metadata.name}-{entry.name}", pod.metadata.namespace),
                     namespace=pod.metadata.namespace,
                     owner_references=[OwnerReference("Pod", pod.metadata.name, pod.metadata.uid)],
                 ),
                 spec=template.spec.spec,
             )
-            stored = self._stamped("ResourceClaim", claim)
-            self._objects.setdefault("ResourceClaim", {})[_key(stored)] = stored
-            if tell:
-                self._sink.upserted("ResourceClaim", stored)
+            stored = self._store("ResourceClaim", claim, tell=tell)
             statuses.append(PodResourceClaimStatus(entry.name, stored.metadata.name))
-        if not statuses:
+        if len(statuses) == len(known):
             return pod
-        updated = _replace(pod, status=_replace(pod.status, resource_claim_statuses=statuses))
-        self._objects["Pod"][_key(updated)] = updated
-        if tell:
-            self._sink.upserted("Pod", updated)
+        status = _replace(pod.status, resource_claim_statuses=statuses)
+        updated: Pod = self._store("Pod", _replace(pod, status=status), tell=tell)
         return updated
 
+    def _template(self, pod: Pod, entry: PodResourceClaim) -> ResourceClaimTemplate | None:
+        templates = self._objects.get("ResourceClaimTemplate", {})
+        return templates.get(ObjectKey(pod.metadata.namespace, entry.resource_claim_template_name or ""))
+
+    def _free_name(self, wanted: str, namespace: str) -> str:
+        """The name, or with a number after it: somebody else's claim is never written over."""
+        taken = self._objects.get("ResourceClaim", {})
+        name, number = wanted, 1
+        while ObjectKey(namespace, name) in taken:
+            number += 1
+            name = f"{wanted}-{number}"
+        return name
+
     def _put(self, kind: str, obj: Any) -> Any:
+        return self._store(kind, obj, tell=True)
+
+    def _store(self, kind: str, obj: Any, *, tell: bool) -> Any:
         stored = self._stamped(kind, obj)
         self._objects.setdefault(kind, {})[_key(stored)] = stored
-        self._sink.upserted(kind, stored)
+        if tell:
+            self._sink.upserted(kind, stored)
         return stored
 
     def _stamped(self, kind: str, obj: Any) -> Any:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-import yaml
 from prometheus_client import CollectorRegistry
 from starlette.routing import BaseRoute
 
@@ -15,12 +13,10 @@ from extender.allocator.features import Features
 from extender.allocator.predict import Predictor
 from extender.allocator.shapes import ShapeSearch
 from extender.inventory.ledger import Ledger
-from extender.model.errors import SettingsError
 from extender.observability.decisions import DecisionRing
 from extender.observability.metrics import Metrics
 from extender.scoring.bench import Bench
 from extender.scoring.fullness import Pack, Spread
-from extender.scoring.policy import Policy, parse_policy
 from extender.scoring.pool import Pool
 from extender.selectors import Environment
 from extender.server.reader import Reader
@@ -30,6 +26,7 @@ from extender.server.verbs import VerbDeps, VerbRoutes
 from extender.settings import Settings
 from extender.verbs.bind import Binder
 from extender.verbs.desk import Desk, Scope, SlotFinder
+from extender.wiring.policyfile import load_policy
 
 KUBERNETES = "1.37"
 """The release whose default features the allocator has."""
@@ -40,6 +37,7 @@ class Core:
     """What is built once whatever the source of state is."""
 
     settings: Settings
+    version: str
     registry: CollectorRegistry
     metrics: Metrics
     ring: DecisionRing
@@ -75,20 +73,7 @@ def build_core(settings: Settings, version: str) -> Core:
         policy=load_policy(settings.policy.file, bench),
         finder=SlotFinder(),
     )
-    return Core(settings, registry, metrics, ring, recorder, ledger, selectors, features, desk)
-
-
-def load_policy(path: Path, bench: Bench) -> Policy:
-    """Read the policy file. Raises SettingsError that names the file and the field."""
-    try:
-        document = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: can't be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document, dict):
-        raise SettingsError(f"{path}: a policy is a mapping")
-    return parse_policy(document, bench.names, str(path))
+    return Core(settings, version, registry, metrics, ring, recorder, ledger, selectors, features, desk)
 
 
 def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) -> list[BaseRoute]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from extender.api.core import Node
-from extender.api.meta import ObjectMeta
-from extender.kube.kinds import REQUIRED
 from extender.model.device import DeviceFacts
 from extender.settings import Settings
-from extender.sim.manifests import Skipped, load
+from extender.sim.manifests import Skipped, load, missing_nodes
 from extender.sim.memory import MemoryApi
 from extender.verbs.ports import ReadDesk
 from extender.wiring.core import Core, build_core, reader
-from extender.wiring.source import Shadow
+from extender.wiring.source import WATCHED, Shadow
 
 
 def folder_desk(settings: Settings, version: str, path: Path) -> tuple[ReadDesk, Sequence[Skipped]]:
@@ -28,17 +24,10 @@ def folder_core(settings: Settings, version: str, path: Path) -> tuple[Core, Seq
     """The core that knows what the folder holds. Raises as `folder_desk`."""
     manifests = load(path)
     core = build_core(settings, version)
-    objects = {**manifests.objects, "Node": _nodes(manifests.objects)}
-    MemoryApi(core.ledger).load(objects, [kind.name for kind in REQUIRED])
+    # Drivers' examples come without Node objects: such a node is shown as one that is not ready.
+    manifests.objects.setdefault("Node", []).extend(missing_nodes(manifests.objects))
+    MemoryApi(core.ledger).load(manifests.objects, WATCHED)
     return core, manifests.skipped
-
-
-def _nodes(objects: Mapping[str, Sequence[Any]]) -> list[Node]:
-    """The folder's nodes, and those that its slices name: drivers' examples come without Node objects."""
-    nodes = list(objects.get("Node", ()))
-    known = {node.metadata.name for node in nodes}
-    named = {published.spec.node_name for published in objects.get("ResourceSlice", ())} - known - {None, ""}
-    return [*nodes, *(Node(metadata=ObjectMeta(name=name, uid=name)) for name in sorted(named))]
 
 
 def published_devices(core: Core) -> list[tuple[str, DeviceFacts]]:

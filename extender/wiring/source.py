@@ -12,6 +12,7 @@ from kubernetes.aio.client import Configuration
 from extender.kube.binding import Binder as KubeBinder
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load as load_credentials
+from extender.kube.kinds import OPTIONAL, REQUIRED
 from extender.kube.leader_label import LeaderLabel
 from extender.kube.lease import LeaseElector, LeaseTimings, unique_identity
 from extender.kube.letterbox import Letterbox
@@ -23,6 +24,9 @@ from extender.settings import Settings
 from extender.wiring.core import Core
 
 RETRY_SECONDS = 1.0
+
+WATCHED = tuple(kind.name for kind in (*REQUIRED, *OPTIONAL))
+"""Kinds that a source tells the ledger of."""
 
 
 class Shadow:
@@ -65,6 +69,7 @@ class Cluster:
         self._pace = Pace()
         self._synced_term = -1
         self._term_task: asyncio.Task[None] | None = None
+        self._tasks: asyncio.TaskGroup | None = None
         self._log = structlog.get_logger("extender.wiring")
         self.letterbox = Letterbox(
             client,
@@ -129,7 +134,9 @@ class Cluster:
 
     async def run(self) -> None:
         """Watch and stand for election until cancelled. A fault of our own ends it, and the process."""
+        self._core.metrics.leader.set_function(lambda: float(self.elector.holds(self._pace.clock())))
         async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
             tasks.create_task(self.letterbox.run())
             tasks.create_task(self.safety.run())
             tasks.create_task(self._stand())
@@ -144,11 +151,11 @@ class Cluster:
                 self._term_task.cancel()
 
     def _started(self, term: int) -> None:
-        self._core.metrics.leader.set(1)
-        self._term_task = asyncio.create_task(self._take_over(term))
+        assert self._tasks is not None
+        # A member of the group: should taking over fail, the process ends rather than lead without answering.
+        self._term_task = self._tasks.create_task(self._take_over(term))
 
     def _stopped(self) -> None:
-        self._core.metrics.leader.set(0)
         if self._term_task is not None:
             self._term_task.cancel()
             self._term_task = None
@@ -157,11 +164,7 @@ class Cluster:
     async def _take_over(self, term: int) -> None:
         """List everything in this term, find what may be in flight, then let the scheduler come to us."""
         await self.letterbox.resync()
-        now = time.time()
-        for record in self._core.ledger.snapshot().pods.values():
-            pod = record.pod
-            if self._core.desk.in_flight_at_start(pod, self._core.ledger.snapshot()):
-                self._core.ledger.in_flight.found(pod, now)
+        self._find_in_flight()
         self._synced_term = term
         self._log.info("leading", term=term, in_flight=len(self._core.ledger.in_flight))
         while self._label is not None:
@@ -172,6 +175,18 @@ class Cluster:
                 await self._pace.sleep(RETRY_SECONDS)
             else:
                 return
+
+    def _find_in_flight(self) -> None:
+        """Every pod that another leader may have offered nodes to is in flight on all of them.
+
+        So is one that we know offers of: they may be of an earlier term, and another has led since.
+        """
+        ledger, now = self._core.ledger, time.time()
+        snapshot = ledger.snapshot()
+        for record in snapshot.pods.values():
+            if self._core.desk.in_flight_at_start(record.pod, snapshot):
+                ledger.in_flight.ended(record.uid)
+                ledger.in_flight.found(record.pod, now)
 
 
 async def credentials(settings: Settings) -> Configuration:
