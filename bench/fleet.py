@@ -31,7 +31,7 @@ __all__ = [
 def ledger(nodes: int, kinds: int = 20, devices: int = 8, pods: int = 0) -> Ledger:
     """A ledger of `nodes` nodes: half of each node's devices taken, one tenth of the nodes full."""
     book = Ledger(ignored_drivers=())
-    for kind, objects in fleet(nodes, kinds, devices).items():
+    for kind, objects in fleet(nodes, kinds, devices, plugin_every=0, pending=0).items():
         book.replaced(kind, objects, [])
     book.replaced("Pod", [pod(f"busy-{n}", node=node_name(n % nodes)) for n in range(pods)], [])
     return book

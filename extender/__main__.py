@@ -121,6 +121,7 @@ class _Row:
     devices: tuple[str, ...]
     score: int | None
     reasons: dict[str, str]
+    explained: dict[str, int]
 
 
 def _demo(console: Console) -> int:
@@ -133,7 +134,15 @@ def _demo(console: Console) -> int:
     async def run() -> None:
         for scene, placed in await play_demo(settings, VERSION):
             rows.append(
-                _Row(scene.shows, placed.pod, placed.node, placed.devices, placed.score, dict(placed.reasons))
+                _Row(
+                    scene.shows,
+                    placed.pod,
+                    placed.node,
+                    placed.devices,
+                    placed.score,
+                    dict(placed.reasons),
+                    dict(placed.explained),
+                )
             )
 
     run_loop(run())

@@ -13,10 +13,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from locust import FastHttpUser, constant, events, task
 from locust.env import Environment
 
-from loadtest import fleet
+from extender.api.core import Pod
+from extender.api.extender import ExtenderArgs
+from extender.sim.generated import POD_KINDS, asking, node_name
 
 NODES = int(os.environ["LOADTEST_NODES"])
 NAMES = int(os.environ["LOADTEST_NAMES"])
@@ -41,11 +44,11 @@ class KubeScheduler(FastHttpUser):
     @task
     def place(self) -> None:
         """Ask where one pod may go and, with a choice left, where it should."""
-        (kind,) = self.random.choices(fleet.KINDS, [each.share for each in fleet.KINDS])
+        (kind,) = self.random.choices(POD_KINDS, [each.share for each in POD_KINDS])
         start = self.random.randrange(NODES)
-        names = [fleet.node_name((start + step) % NODES) for step in range(min(NAMES, NODES))]
-        pod = fleet.pod(kind, next(self.numbers))
-        answer = self._call("filter", {"Pod": pod, "Nodes": None, "NodeNames": names})
+        names = [node_name((start + step) % NODES) for step in range(min(NAMES, NODES))]
+        pod = asking(kind, next(self.numbers))
+        answer = self._call("filter", pod, names)
         if answer is None:
             return
         if answer["Error"] or not set(answer["NodeNames"]) <= set(names):
@@ -53,12 +56,12 @@ class KubeScheduler(FastHttpUser):
             return
         passed = answer["NodeNames"]
         if len(passed) > 1:
-            scores = self._call("prioritize", {"Pod": pod, "Nodes": None, "NodeNames": passed})
+            scores = self._call("prioritize", pod, passed)
             if scores is not None and {each["Host"] for each in scores} - set(passed):
                 _faults.append("prioritize: a node that was not offered")
 
-    def _call(self, verb: str, body: dict[str, Any]) -> Any:
-        content = json.dumps(body)
+    def _call(self, verb: str, pod: Pod, names: list[str]) -> Any:
+        content = msgspec.json.encode(ExtenderArgs(pod=pod, node_names=names)).decode()
         headers = {"Content-Type": "application/json"}
         with self.client.post(
             f"/extender/{verb}", data=content, headers=headers, name=verb, catch_response=True

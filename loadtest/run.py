@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from loadtest import fleet
+from extender.sim.generated import DEVICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,20 +54,18 @@ def serving(nodes: int, folder: Path) -> Iterator[str]:
     Raises:
         LoadError: it was not ready in time, or ended by itself.
     """
-    fleet.write(folder / "fleet.yaml", nodes)
     port = _free_port()
     config = folder / "berth.yaml"
     config.write_text(
         f"server: {{host: 127.0.0.1, port: {port}}}\n"
-        f"kube: {{source: embedded, fleetPath: {folder / 'fleet.yaml'}}}\n"
         f"policy: {{file: {ROOT / 'policies' / 'default.yaml'}}}\n"
-        "api: {auth: false}\n"
         "logging: {level: warning}\n"
     )
     log = folder / "server.log"
+    command = [sys.executable, "-m", "extender", "serve"]
     with log.open("wb") as output:
         server = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "extender", "serve", "--config", str(config)],
+            [*command, "--embedded", "--nodes", str(nodes), "--config", str(config)],
             stdout=output,
             stderr=output,
             cwd=ROOT,
@@ -134,7 +132,7 @@ def report(phases: Sequence[Phase], nodes: int) -> str:
     lines = [
         "# Load",
         "",
-        f"One kube-scheduler on one connection against {nodes:,} nodes of {fleet.DEVICES} devices.",
+        f"One kube-scheduler on one connection against {nodes:,} nodes of {DEVICES} devices.",
         f"Client and server share {os.cpu_count()} CPUs; times in ms, the client's own included.",
         "",
         "| names | verb | calls | p50 | p95 | p99 | max | errors |",

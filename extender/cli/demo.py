@@ -37,6 +37,10 @@ class Played(Protocol):
     def reasons(self) -> Mapping[str, str]:
         """Why not, by node."""
 
+    @property
+    def explained(self) -> Mapping[str, int]:
+        """What Berth says of nodes that were not found, with how many it says it of."""
+
 
 def print_demo(console: Console, played: Iterable[Played]) -> None:
     """Print the table: pod, node, devices, score, or reasons."""
@@ -44,8 +48,7 @@ def print_demo(console: Console, played: Iterable[Played]) -> None:
     for column in ("pod", "shows", "node", "devices", "score", "reasons"):
         table.add_column(column, overflow="fold")
     for one in played:
-        counts = Counter(one.reasons.values())
-        reasons = "" if one.node else "; ".join(f"{nodes}x {text}" for text, nodes in counts.most_common())
+        reasons = "" if one.node else _reasons(one)
         table.add_row(
             one.pod,
             one.shows,
@@ -55,6 +58,16 @@ def print_demo(console: Console, played: Iterable[Played]) -> None:
             reasons,
         )
     console.print(table)
+
+
+def _reasons(one: Played) -> str:
+    """The small scheduler's reasons, and beside them what Berth says of the same nodes."""
+    words = {"scheduler": dict(Counter(one.reasons.values()).most_common()), "berth": one.explained}
+    return "; ".join(
+        f"{who}: " + ", ".join(f"{nodes}x {text}" for text, nodes in said.items())
+        for who, said in words.items()
+        if said
+    )
 
 
 def _short(devices: tuple[str, ...]) -> str:

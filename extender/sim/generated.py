@@ -1,23 +1,26 @@
-"""A fleet of any size, made up: nodes, slices, claims and pods as wire structs.
+"""A fleet of any size, made up: nodes, slices, claims and pods as wire structs, and the pods that ask for it.
 
-For load tests and benches. 20 kinds of nodes by default, 8 devices each, half of them taken, every tenth node
-full.
+For `berth serve --embedded --nodes N`, load tests and benches. 20 kinds of nodes by default, 8 devices each,
+half of them taken, every tenth node full; every eleventh node has a device plugin instead of slices.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from extender.api.core import (
     Container,
+    Namespace,
     Node,
     NodeStatus,
     Pod,
     PodResourceClaim,
     PodSpec,
     ResourceRequirements,
+    Toleration,
 )
-from extender.api.meta import ObjectMeta
+from extender.api.meta import Condition, ObjectMeta
 from extender.api.resource import (
     AllocationResult,
     CELDeviceSelector,
@@ -42,6 +45,32 @@ from extender.api.resource import (
 
 DRIVER = "gpu.nvidia.com"
 CLASS_EXPRESSION = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"
+PLUGIN_RESOURCE = "nvidia.com/gpu"
+KINDS = 20
+DEVICES = 8
+FULL_EVERY = 10
+PLUGIN_EVERY = 11  # coprime to KINDS: no kind of node is lost to device plugins
+PENDING = 400
+
+
+@dataclass(frozen=True, slots=True)
+class PodKind:
+    """A kind of pod that asks: `share` is its weight among all, `count` its devices, 0 for no claim."""
+
+    name: str
+    share: int
+    count: int = 0
+    selector: str = ""
+    plugin: int = 0
+
+
+POD_KINDS = (
+    PodKind("claim-1", 40, 1),
+    PodKind("claim-8", 15, 8),
+    PodKind("claim-selector", 20, 2, f"device.attributes['{DRIVER}'].productName.startsWith('NVIDIA H10')"),
+    PodKind("plugin-1", 10, plugin=1),
+    PodKind("cpu", 15),
+)
 
 
 def node_name(number: int) -> str:
@@ -68,7 +97,7 @@ def device(node: int, number: int, kind: int) -> Device:
     )
 
 
-def gpu_slice(node: int, kind: int, devices: int = 8) -> ResourceSlice:
+def gpu_slice(node: int, kind: int, devices: int = DEVICES) -> ResourceSlice:
     """The slice of a node: one pool, named as the node."""
     name = node_name(node)
     return ResourceSlice(
@@ -82,8 +111,11 @@ def gpu_slice(node: int, kind: int, devices: int = 8) -> ResourceSlice:
     )
 
 
-def gpu_node(number: int) -> Node:
-    """A large node in one of three zones."""
+def gpu_node(number: int, plugin: int = 0) -> Node:
+    """A large node in one of three zones; `plugin`: devices that a device plugin announces."""
+    offered: dict[str, str | int | float] = {"cpu": "128", "memory": "1Ti", "pods": "110"}
+    if plugin:
+        offered[PLUGIN_RESOURCE] = str(plugin)
     return Node(
         metadata=ObjectMeta(
             name=node_name(number),
@@ -93,7 +125,7 @@ def gpu_node(number: int) -> Node:
                 "topology.kubernetes.io/zone": f"z{number % 3}",
             },
         ),
-        status=NodeStatus(allocatable={"cpu": "128", "memory": "1Ti", "pods": "110"}),
+        status=NodeStatus(allocatable=offered, conditions=[Condition("Ready", "True")]),
     )
 
 
@@ -103,14 +135,18 @@ def gpu_class() -> DeviceClass:
         metadata=ObjectMeta(name=DRIVER),
         spec=DeviceClassSpec(
             selectors=[DeviceSelector(cel=CELDeviceSelector(expression=CLASS_EXPRESSION))],
-            extended_resource_name="nvidia.com/gpu",
+            extended_resource_name=PLUGIN_RESOURCE,
         ),
     )
 
 
-def claim(name: str, count: int = 1, taken: list[tuple[int, int]] | None = None) -> ResourceClaim:
+def claim(
+    name: str, count: int = 1, taken: list[tuple[int, int]] | None = None, selector: str = ""
+) -> ResourceClaim:
     """A claim for `count` devices, allocated to the (node, device) pairs of `taken` when given."""
     allocation = None
+    selectors = [DeviceSelector(cel=CELDeviceSelector(expression=selector))] if selector else None
+    exactly = ExactDeviceRequest(DRIVER, selectors, "ExactCount", count)
     if taken is not None:
         allocation = AllocationResult(
             devices=DeviceAllocationResult(
@@ -124,43 +160,74 @@ def claim(name: str, count: int = 1, taken: list[tuple[int, int]] | None = None)
         )
     return ResourceClaim(
         metadata=ObjectMeta(name=name, namespace="default", uid=f"claim-{name}"),
-        spec=ResourceClaimSpec(
-            devices=DeviceClaim(
-                requests=[
-                    DeviceRequest(
-                        name="gpu", exactly=ExactDeviceRequest(device_class_name=DRIVER, count=count)
-                    )
-                ]
-            )
-        ),
+        spec=ResourceClaimSpec(devices=DeviceClaim(requests=[DeviceRequest("gpu", exactly)])),
         status=ResourceClaimStatus(allocation=allocation),
     )
 
 
-def pod(name: str, claim_name: str | None = None, node: str = "") -> Pod:
-    """A small pod, with one claim when given."""
+def pod(name: str, claim_name: str | None = None, node: str = "", plugin: int = 0) -> Pod:
+    """A small pod, with one claim or some of a device plugin's devices when asked for."""
     claims = [PodResourceClaim(name="gpu", resource_claim_name=claim_name)] if claim_name else None
+    requests: dict[str, str | int | float] = {"cpu": "1", "memory": "1Gi"}
+    if plugin:
+        requests[PLUGIN_RESOURCE] = str(plugin)
     return Pod(
         metadata=ObjectMeta(name=name, namespace="default", uid=f"pod-{name}"),
         spec=PodSpec(
             node_name=node,
             scheduler_name="default-scheduler",
-            containers=[
-                Container(name="main", resources=ResourceRequirements(requests={"cpu": "1", "memory": "1Gi"}))
-            ],
+            priority=0,
+            containers=[Container(name="main", resources=ResourceRequirements(requests=requests))],
             resource_claims=claims,
+            tolerations=[Toleration(operator="Exists")],
         ),
     )
 
 
-def fleet(nodes: int, kinds: int = 20, devices: int = 8) -> dict[str, list[Any]]:
-    """Objects by kind: `nodes` nodes, the first half of each one's devices taken, every tenth node full."""
+def asking(kind: PodKind, number: int) -> Pod:
+    """The pending pod `number` of a kind; its claim is one of `pending_claims`, which are used in turn."""
+    claimed = f"{kind.name}-{number % PENDING}" if kind.count else None
+    return pod(f"{kind.name}-{number}", claimed, plugin=kind.plugin)
+
+
+def pending_claims(each: int = PENDING) -> list[ResourceClaim]:
+    """`each` claims without an allocation for every kind of pod that has one."""
+    return [
+        claim(f"{kind.name}-{number}", kind.count, selector=kind.selector)
+        for kind in POD_KINDS
+        if kind.count
+        for number in range(each)
+    ]
+
+
+def fleet(
+    nodes: int,
+    kinds: int = KINDS,
+    devices: int = DEVICES,
+    *,
+    plugin_every: int = PLUGIN_EVERY,
+    pending: int = PENDING,
+) -> dict[str, list[Any]]:
+    """Objects by kind: `nodes` nodes, half of each one's devices taken, every tenth node full.
+
+    Every `plugin_every`-th node has a device plugin (0: none has); `pending` claims wait for each kind of
+    pod.
+    """
+
+    def has_plugin(node: int) -> bool:
+        return bool(plugin_every) and node % plugin_every == plugin_every - 1
+
+    def held(node: int) -> int:
+        return devices if node % FULL_EVERY == FULL_EVERY - 1 else devices // 2
+
+    published = [n for n in range(nodes) if not has_plugin(n)]
+    plugged = [n for n in range(nodes) if has_plugin(n)]
+    taken = [claim(f"held-{n}", held(n), taken=[(n, d) for d in range(held(n))]) for n in published]
     return {
+        "Namespace": [Namespace(metadata=ObjectMeta(name="default"))],
         "DeviceClass": [gpu_class()],
-        "Node": [gpu_node(n) for n in range(nodes)],
-        "ResourceSlice": [gpu_slice(n, n % kinds, devices) for n in range(nodes)],
-        "ResourceClaim": [
-            claim(f"held-{n}", taken=[(n, d) for d in range(devices if n % 10 == 9 else devices // 2)])
-            for n in range(nodes)
-        ],
+        "Node": [gpu_node(n, devices if has_plugin(n) else 0) for n in range(nodes)],
+        "ResourceSlice": [gpu_slice(n, n % kinds, devices) for n in published],
+        "ResourceClaim": [*taken, *pending_claims(pending)],
+        "Pod": [pod(f"plugin-{n}", node=node_name(n), plugin=held(n)) for n in plugged],
     }

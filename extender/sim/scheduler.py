@@ -6,6 +6,7 @@ proves the wire and the flow, never parity. Parity is proved against the real ku
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +30,21 @@ from extender.inventory.requests import quantity_milli
 from extender.sim.memory import MemoryApi
 
 _STEPS = 100_000
+_EXPLAINED = 1000  # nodes, the most that the API describes at once
+
+
+class _ExplainedNode(msgspec.Struct, frozen=True):
+    """What the read API says of one node, as far as it is used here."""
+
+    verdict: str = ""
+    reason: str = ""
+    unpredicted: str = ""
+
+
+class _Explanation(msgspec.Struct, frozen=True):
+    """The answer of `POST /api/v1/explain`."""
+
+    nodes: list[_ExplainedNode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,8 @@ class Placement:
     score: int | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     offered: int = 0
+    explained: Mapping[str, int] = field(default_factory=dict)
+    """For a pod without a node: what Berth says of the nodes, with how many it says it of."""
 
 
 class SmallScheduler:
@@ -55,13 +73,14 @@ class SmallScheduler:
         self._features = features
         self._filter = msgspec.json.Decoder(ExtenderFilterResult)
         self._priorities = msgspec.json.Decoder(list[HostPriority])
+        self._explanation = msgspec.json.Decoder(_Explanation)
 
     async def schedule(self, pod: Pod) -> Placement:
         """Run one cycle for a pod that exists in the API."""
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         allocations, reasons = self._feasible(pod)
         if not allocations:
-            return Placement(name, reasons=reasons)
+            return Placement(name, reasons=reasons, explained=await self._explained(pod))
         offered = list(allocations)
         answer = self._filter.decode(await self._post("filter", pod, offered))
         if answer.error:
@@ -70,7 +89,8 @@ class SmallScheduler:
         reasons.update(answer.failed_and_unresolvable_nodes)
         left = answer.node_names or []
         if not left:
-            return Placement(name, reasons=reasons, offered=len(offered))
+            explained = await self._explained(pod)
+            return Placement(name, reasons=reasons, offered=len(offered), explained=explained)
         node, score = left[0], None
         if len(left) > 1:
             ranked = self._priorities.decode(await self._post("prioritize", pod, left))
@@ -78,6 +98,18 @@ class SmallScheduler:
             node, score = best.host, best.score
         devices = self._reserve(pod, allocations[node])
         return Placement(name, node, devices, score, reasons, len(offered))
+
+    async def _explained(self, pod: Pod) -> Mapping[str, int]:
+        """Berth's own words for a pod that it may never have been asked about, by how many nodes have them."""
+        meta = pod.metadata
+        asked = {"namespace": meta.namespace, "name": meta.name, "limit": _EXPLAINED}
+        reply = await self._http.post("/api/v1/explain", json=asked)
+        reply.raise_for_status()
+        said = Counter(
+            node.reason or (f"unpredicted {node.unpredicted}" if node.unpredicted else node.verdict)
+            for node in self._explanation.decode(reply.content).nodes
+        )
+        return dict(said.most_common())
 
     async def _post(self, verb: str, pod: Pod, names: Sequence[str]) -> bytes:
         body = msgspec.json.encode(ExtenderArgs(pod=pod, node_names=list(names)))
