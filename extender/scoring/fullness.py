@@ -56,7 +56,9 @@ def fullness(candidates: Candidates, snapshot: Snapshot) -> Float64:
                 in_use = snapshot.nodes.used.get(name)
                 busy = (in_use[slots] if in_use is not None else 0) / 1000 + amount / 1000
                 total, used = total + offered, used + np.where(offered > 0, busy, 0)
-        share: Float64 = np.divide(used, total, out=np.zeros(len(slots)), where=total > 0)
+        # Nothing that matches is no room, unless nobody knows of anything that matches anywhere.
+        nothing = _UNKNOWN if (total > 0).any() else 0.0
+        share: Float64 = np.divide(used, total, out=np.full(len(slots), nothing), where=total > 0)
     else:
         share = np.zeros(len(slots))
         for name in _NATIVE:
