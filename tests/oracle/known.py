@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPTIONAL_ENTRY_PANIC = KnownBug(
     "optional-entry-panics",
-    "cel-go's homogeneous-literal validator asks the type of an optional entry what it wraps; an entry of type "
+    "cel-go's homogeneous-literal validator asks the type of an optional entry what it wraps; type "
     "dyn has no answer, so {1: 1, ?2: dyn(2)} ends the compiler with a panic",
 )
 CONSTANT_KEY_PANIC = KnownBug(

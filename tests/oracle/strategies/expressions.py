@@ -98,6 +98,8 @@ def selector(rng: random.Random) -> SelectorInput:
     text = str(tree)
     if chance(rng, 4):
         text = _damaged(rng, text)
+    elif chance(rng, 2):
+        text = _nested(rng)
     elif chance(rng, 3):
         text = pick(rng, ("  {}\n", "// why\n{}", "{} // because", "\n\n{}", "({})", "\t{}")).format(text)
     return SelectorInput(tree, text, device(rng))
@@ -225,6 +227,31 @@ class _Maker:
         for word in text.split():
             kinds.extend(bound.get(word, (word,)))
         return tuple(kinds)
+
+
+def _nested(rng: random.Random) -> str:
+    """An expression so deep that the limit on nesting decides."""
+    before, core, after = pick(
+        rng,
+        (
+            ("(", "true", ")"),
+            ("!", "true", ""),
+            ("-", "1", ""),
+            ("[", "1", "]"),
+            ("true ? ", "true", " : false"),
+            ("true && (", "true", ")"),
+            ("f(", "1", ")"),
+            ('{"a": ', "1", "}"),
+            ("1 + ", "1", ""),
+            ("true || ", "true", ""),
+            ("", '{"a": 1}', ".a"),
+            ("", "[1]", "[0]"),
+            ("", '"a"', ".trim()"),
+            ("[1].exists(x, ", "true", ")"),
+        ),
+    )
+    depth = pick(rng, (10, 31, 33, 60, 120, 249, 250, 251, 300))
+    return before * depth + core + after * depth + pick(rng, ("", "", " == 1"))
 
 
 def _damaged(rng: random.Random, text: str) -> str:

@@ -51,22 +51,7 @@ def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object
         "binding": chance(rng, 12),
         "perDevice": False,
     }
-    place = placement(rng, mood)
-    specs: list[Object] = []
-    number = 0
-    for _ in range(weighted(rng, [(60, 1), (30, 2), (10, 3)])):
-        if chance(rng, 20):
-            place = placement(rng, mood)
-        shape["perDevice"] = chance(rng, 10)
-        spec: Object = {"perDeviceNodeSelection": True} if shape["perDevice"] else dict(place)
-        devices = []
-        for _ in range(weighted(rng, _SIZES[mood.theme])):
-            number += 0 if number and mood.odd(rng, 3) else 1
-            devices.append(device(rng, f"device-{number}", driver, mood, shape))
-        spec["devices"] = devices
-        if mood.odd(rng, 4) or (mood.features["optionalNodeOperations"] and chance(rng, 15)):
-            spec["skipNodeOperations"] = ["*"]
-        specs.append(spec)
+    specs, place = _device_specs(rng, driver, shape, mood)
     if counter_sets:
         specs.extend(_counter_slices(rng, counter_sets, place, mood))
     if mood.odd(rng, 2):
@@ -84,6 +69,29 @@ def _pool(rng: random.Random, driver: str, pool: str, mood: Mood) -> list[Object
     if chance(rng, 5):
         named.append(_other_generation(rng, named[0], generation))
     return named
+
+
+def _device_specs(rng: random.Random, driver: str, shape: Object, mood: Mood) -> tuple[list[Object], Object]:
+    """The parts of the specs that hold devices, and where the last one is placed."""
+    place = placement(rng, mood)
+    specs: list[Object] = []
+    number = 0
+    for _ in range(weighted(rng, [(60, 1), (30, 2), (10, 3)])):
+        if specs and mood.theme == "counters" and chance(rng, 40):
+            place = {"nodeName": "node-2"}  # its devices charge the same counters from elsewhere
+        elif chance(rng, 20):
+            place = placement(rng, mood)
+        shape["perDevice"] = chance(rng, 10)
+        spec: Object = {"perDeviceNodeSelection": True} if shape["perDevice"] else dict(place)
+        devices = []
+        for _ in range(weighted(rng, _SIZES[mood.theme])):
+            number += 0 if number and mood.odd(rng, 3) else 1
+            devices.append(device(rng, f"device-{number}", driver, mood, shape))
+        spec["devices"] = devices
+        if mood.odd(rng, 4) or (mood.features["optionalNodeOperations"] and chance(rng, 15)):
+            spec["skipNodeOperations"] = ["*"]
+        specs.append(spec)
+    return specs, place
 
 
 def _slice(
