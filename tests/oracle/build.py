@@ -1,5 +1,6 @@
 """Builds the oracle, the Go program that answers as kube-scheduler's own code does.
 
+Where Go comes from and where binaries are kept is the control plane's build's business.
 ``python -m tests.oracle.build`` builds it from the command line and prints where it is.
 """
 
@@ -8,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.gobuild import BuildError, GoProgram, build
+from tests.controlplane.build import BuildError, Program, build
 
-ORACLE = GoProgram("oracle", Path(__file__).resolve().parent / "go")
+ORACLE = Program("oracle", Path(__file__).resolve().parent / "go", ".", ("-ldflags", "-s -w"))
 
 
 def build_oracle() -> Path:
