@@ -50,7 +50,7 @@ class ClaimTable:
         """Add or update a claim; the devices whose holders changed."""
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
         before = self.records.get(key)
-        holds = tuple(_holds(key, claim))
+        holds = tuple(claim_holdings(key, claim))
         self.records.set(key, ClaimRecord(claim, holds))
         if before is not None and before.holds == holds:
             return set()
@@ -81,7 +81,8 @@ class ClaimTable:
         return changed
 
 
-def _holds(key: ObjectKey, claim: ResourceClaim) -> Iterable[tuple[DeviceID, Holding]]:
+def claim_holdings(key: ObjectKey, claim: ResourceClaim) -> Iterable[tuple[DeviceID, Holding]]:
+    """What a claim holds; admin results hold nothing."""
     allocation = claim.status.allocation
     if allocation is None:
         return

@@ -196,6 +196,10 @@ class Ledger:
         """Objects by kind that are there but can't be decoded."""
         return {kind: len(keys) for kind, keys in self._unread.items() if keys}
 
+    def objects(self, kind: str) -> list[Any]:
+        """All objects of a kind as they were last seen."""
+        return self._known(kind)
+
     def counts(self) -> dict[str, int]:
         """Objects by kind, as the ledger holds them."""
         counted = {
