@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from extender.allocator.demand import Demand
 from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
-from extender.allocator.prediction import UNPREDICTED, Pick, Predictions, Unpredicted
+from extender.allocator.prediction import Pick, Predictions, Unpredicted, status_of
 from extender.allocator.requests import MAX_RESULTS
 from extender.allocator.taints import blocking_taints, tolerated
 from extender.api.resource import DeviceClass, DeviceRequest, ExactDeviceRequest
@@ -38,22 +38,26 @@ class VerdictColumns(Protocol):
         """The column of one expression."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the full search found for one node: devices in the order of the results, or a reason."""
+class Searched(Protocol):
+    """What the full search found: `status` int8[m] in the order of the slots (see UNPREDICTED).
 
-    picks: tuple[Pick, ...] = ()
-    failure: Unpredicted | None = None
-    note: str = ""
+    `notes` says more about some of them, by position.
+    """
+
+    @property
+    def status(self) -> Int8: ...  # noqa: D102 - see above
+    @property
+    def notes(self) -> Mapping[int, str]: ...  # noqa: D102 - see above
+
+    def picks(self, slot: int) -> tuple[Pick, ...] | None:
+        """Devices of a searched node in the order of the results; None for a node that was not searched."""
 
 
 class Searcher(Protocol):
     """The full search, for nodes on which plain counts can't tell."""
 
-    def fit(
-        self, demand: Demand, slots: Iterable[int], snapshot: Snapshot, assumed: frozenset[int]
-    ) -> Mapping[int, Found]:
-        """Search each node of `slots`, rows in `assumed` counting as taken."""
+    def fit(self, demand: Demand, slots: Int32, snapshot: Snapshot, assumed: frozenset[int]) -> Searched:
+        """Search each node of `slots` (int32[m]), rows in `assumed` counting as taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,12 @@ class _Picks:
     held: tuple[Pick, ...]
     plain: PlainFit | None
     planned: Sequence[_Planned]
-    found: Mapping[int, Found]
+    searched: Searched | None
 
     def picks(self, slot: int) -> Sequence[Pick]:
-        found = self.found.get(slot)
+        found = self.searched.picks(slot) if self.searched is not None else None
         if found is not None:
-            return (*self.held, *found.picks)
+            return (*self.held, *found)
         if self.plain is None:
             return self.held
         owners = [(plan.claim, plan.name) for plan in self.planned for _ in range(plan.count)]
@@ -131,8 +135,8 @@ class Predictor:
         free = total = np.zeros(len(slots), np.int32)
         held = tuple(_held(demand, topology))
         if demand.missing:
-            status[:] = _code(Unpredicted.CLAIM_UNKNOWN)
-            return Predictions(topology, slots, status, free, total, _Picks((), None, (), {}), {})
+            status[:] = status_of(Unpredicted.CLAIM_UNKNOWN)
+            return Predictions(topology, slots, status, free, total, _Picks((), None, (), None), {})
         on_plugin = _left_to_plugins(demand, slots, snapshot)
         asked = np.where(on_plugin, -1, slots)
         planned = _plan(demand, snapshot)
@@ -141,25 +145,23 @@ class Predictor:
         if planned:
             fit, doubtful = self._fit(planned, snapshot, assumed)
             known = np.maximum(asked, 0)
-            status = np.where(fit.fits[known], status, _code(Unpredicted.NO_FIT)).astype(np.int8)
+            status = np.where(fit.fits[known], status, status_of(Unpredicted.NO_FIT)).astype(np.int8)
             searched = (fit.unsure | doubtful)[known]
             free, total = fit.free[known], fit.total[known]
         elif planned is None:
             counted = self._count(demand, snapshot, assumed)
             if counted is not None:
                 free, total = (amounts[np.maximum(slots, 0)] for amounts in counted)
-        found: Mapping[int, Found] = {}
+        found: Searched | None = None
         notes: dict[int, str] = {}
         searched &= asked >= 0
         if searched.any():
-            found = self._searcher.fit(demand, asked[searched].tolist(), snapshot, assumed)
-            for index in np.nonzero(searched)[0].tolist():
-                result = found[int(asked[index])]
-                status[index] = 0 if result.failure is None else _code(result.failure)
-                if result.note:
-                    notes[index] = result.note
-        status[on_plugin] = _code(Unpredicted.COUNT_ONLY)
-        status[slots < 0] = _code(Unpredicted.NODE_UNKNOWN)
+            indices = np.nonzero(searched)[0]
+            found = self._searcher.fit(demand, asked[indices], snapshot, assumed)
+            status[indices] = found.status
+            notes = {int(indices[at]): note for at, note in found.notes.items()}
+        status[on_plugin] = status_of(Unpredicted.COUNT_ONLY)
+        status[slots < 0] = status_of(Unpredicted.NODE_UNKNOWN)
         picks = _Picks(held, fit, planned or (), found)
         return Predictions(topology, slots, status, free, total, picks, notes)
 
@@ -293,10 +295,6 @@ def _expressions(request: ExactDeviceRequest, device_class: DeviceClass) -> Iter
     """Class selectors, then the request's own: the order in which the allocator asks."""
     for selector in (*(device_class.spec.selectors or ()), *(request.selectors or ())):
         yield selector.cel.expression if selector.cel is not None else ""
-
-
-def _code(reason: Unpredicted) -> int:
-    return UNPREDICTED.index(reason) + 1
 
 
 def _same(left: tuple[object, ...], right: tuple[object, ...]) -> bool:

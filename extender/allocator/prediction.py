@@ -32,6 +32,11 @@ UNPREDICTED = tuple(Unpredicted)
 """Codes by number: `Predictions.status` n means UNPREDICTED[n - 1], 0 means predicted (or nothing asked)."""
 
 
+def status_of(reason: Unpredicted) -> int:
+    """The number of a code."""
+    return UNPREDICTED.index(reason) + 1
+
+
 class Pick(NamedTuple):
     """One device that a node's first fit takes: claim and request by name, device by row."""
 

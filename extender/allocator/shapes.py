@@ -16,6 +16,7 @@ from itertools import count
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from extender.allocator.allocate import allocate
 from extender.allocator.candidates import device_place, slice_place
@@ -25,8 +26,7 @@ from extender.allocator.features import Features
 from extender.allocator.nodeselector import node_matches
 from extender.allocator.outcome import Abort, Allocation, Failure, NoFit, device_of
 from extender.allocator.pools import gather_pools
-from extender.allocator.predict import Found
-from extender.allocator.prediction import Pick, Unpredicted
+from extender.allocator.prediction import Pick, Unpredicted, status_of
 from extender.allocator.quantities import quantity_of
 from extender.allocator.state import AllocatedState, Holdings, merged
 from extender.api.core import Node
@@ -54,6 +54,48 @@ class _Kept:
     places: tuple[tuple[int, str, int], ...]
     failure: Unpredicted | None
     note: str
+
+
+_TOO_MANY = _Kept((), Unpredicted.GAVE_UP, "too many node shapes in one call")
+
+
+class ShapeAnswers:
+    """What was found for each node (predict.Searched); devices are named when asked for."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        slots: Int32,
+        group: Int32,
+        answers: Sequence[_Kept],
+        claims: Sequence[str],
+    ) -> None:
+        """`group` int32[m]: which of `answers` belongs to each of `slots` int32[m]."""
+        self._topology = topology
+        self._answers = answers
+        self._claims = claims
+        self._of_slot = np.full(len(topology.names), -1, np.int32)
+        self._of_slot[slots] = group
+        codes = [0 if kept.failure is None else status_of(kept.failure) for kept in answers]
+        self.status = np.array(codes, np.int8)[group]
+        noted = {number for number, kept in enumerate(answers) if kept.note}
+        self.notes = (
+            {at: answers[number].note for at, number in enumerate(group.tolist()) if number in noted}
+            if noted
+            else {}
+        )
+
+    def picks(self, slot: int) -> tuple[Pick, ...] | None:
+        """Devices of a searched node; None for a node that was not searched."""
+        number = int(self._of_slot[slot])
+        if number < 0:
+            return None
+        topology = self._topology
+        rows = topology.order[topology.starts[slot] : topology.starts[slot + 1]]
+        return tuple(
+            Pick(self._claims[claim], request, int(rows[at] if at >= 0 else topology.wide_rows[~at]))
+            for claim, request, at in self._answers[number].places
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,63 +138,74 @@ class ShapeSearch:
         self._wide: tuple[tuple[PoolState, ...], bytes] = ((), b"")
         self._numbers = count()
 
-    def fit(
-        self, demand: Demand, slots: Iterable[int], snapshot: Snapshot, assumed: frozenset[int]
-    ) -> Mapping[int, Found]:
-        """Search the nodes in `slots`; rows in `assumed` count as taken."""
+    def fit(self, demand: Demand, slots: Int32, snapshot: Snapshot, assumed: frozenset[int]) -> ShapeAnswers:
+        """Search the nodes in `slots` (int32[m]); rows in `assumed` count as taken."""
         topology = snapshot.topology
         claims = demand.all_claims
-        if len(self._shares) > _KEPT:
-            self._shares.clear()
-            self._kept.clear()
-            self._consumption.clear()
-            self._used = None
-        names = [claim.metadata.name for claim in claims]
-        if self._numbered is not topology.table:  # codes are numbered within a table
-            self._numbered = topology.table
-            self._kept.clear()
-            self._consumption.clear()
+        self._make_room(topology.table)
         codes, uses = self._codes(claims, snapshot), self._uses(snapshot, assumed)
-        asked = self._claims_key(claims, snapshot.classes.by_name)
-        wide = (
+        asked = (
+            self._claims_key(claims, snapshot.classes.by_name),
             self._wide_shape(topology),
             codes[topology.wide_rows].tobytes(),
             uses[topology.wide_rows].tobytes(),
         )
-        order, starts = topology.order, topology.starts
-        published, used = codes[order], uses[order]
-        found: dict[int, Found] = {}
+        group = np.zeros(len(slots), np.int32)
+        answers: list[_Kept] = []
         searches = 0
-        for slot in slots:
-            start, end = int(starts[slot]), int(starts[slot + 1])
-            key = (
-                asked,
-                int(topology.pools_shape[slot]),
-                published[start:end].tobytes(),
-                used[start:end].tobytes(),
-                wide,
-                self._reached(topology, slot) if topology.wide else (),
-                _declared(topology.nodes[slot]),
+        for at, shapes in self._shapes(topology, slots, codes, uses):
+            number: dict[tuple[object, ...], int] = {}
+            for position, shape in zip(at.tolist(), shapes, strict=True):
+                known = number.get(shape)
+                if known is None:
+                    known = number[shape] = len(answers)
+                    kept = self._kept.get((asked, shape))
+                    if kept is None and searches < self._budget:
+                        searches += 1
+                        kept = self._search(claims, int(slots[position]), snapshot, assumed)
+                        self._kept[asked, shape] = kept
+                        if len(self._kept) > _KEPT:
+                            self._kept.popitem(last=False)
+                    answers.append(kept if kept is not None else _TOO_MANY)
+                group[position] = known
+        names = tuple(claim.metadata.name for claim in claims)
+        return ShapeAnswers(topology, slots, group, answers, names)
+
+    def _make_room(self, table: DeviceTable) -> None:
+        """Start anew when codes are numbered in another table, or too many consumptions were numbered."""
+        if self._numbered is table and len(self._shares) <= _KEPT:
+            return
+        self._numbered = table
+        self._kept.clear()
+        self._consumption.clear()
+        self._shares.clear()
+        self._used = None
+
+    def _shapes(
+        self, topology: Topology, slots: Int32, codes: Int32, uses: Int32
+    ) -> Iterable[tuple[npt.NDArray[np.intp], list[tuple[object, ...]]]]:
+        """Positions in `slots` of nodes with equally many devices, and the shape of each of them."""
+        starts, order = topology.starts, topology.order
+        state = (codes[order].astype(np.int64) << 32) | uses[order]
+        begins = starts[slots]
+        lengths = starts[slots + 1] - begins
+        for length in np.unique(lengths).tolist():
+            at = np.nonzero(lengths == length)[0]
+            text = state[begins[at][:, None] + np.arange(length, dtype=np.int32)].tobytes()
+            width = length * state.itemsize
+            alike = topology.pools_shape[slots[at]].tolist()
+            yield (
+                at,
+                [
+                    (
+                        text[number * width : (number + 1) * width],
+                        alike[number],
+                        self._reached(topology, slot) if topology.wide else (),
+                        _declared(topology.nodes[slot]),
+                    )
+                    for number, slot in enumerate(slots[at].tolist())
+                ],
             )
-            kept = self._kept.get(key)
-            if kept is None:
-                if searches >= self._budget:
-                    found[slot] = Found(failure=Unpredicted.GAVE_UP, note="too many node shapes in one call")
-                    continue
-                searches += 1
-                kept = self._kept[key] = self._search(claims, slot, snapshot, assumed)
-                if len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-            rows = order[start:end]
-            found[slot] = Found(
-                tuple(
-                    Pick(names[claim], request, int(rows[at] if at >= 0 else topology.wide_rows[~at]))
-                    for claim, request, at in kept.places
-                ),
-                kept.failure,
-                kept.note,
-            )
-        return found
 
     def _search(
         self,
