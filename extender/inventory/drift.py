@@ -6,12 +6,12 @@ run in between. Never: the list itself, a clock, or a repair (a relist repairs).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from extender.inventory.claims import claim_holdings
+from extender.inventory.claims import Bool, Holding, claim_holdings
 from extender.inventory.ledger import Ledger
 from extender.inventory.nodes import NATIVE
 from extender.inventory.pods import TERMINAL, counted_requests
@@ -61,20 +61,18 @@ def compare(
             held[_key(obj)] = obj
             if number % _SLICE == 0:
                 yield
-        keys: set[ObjectKey] = set()
         missing: set[ObjectKey] = set()
         different: set[ObjectKey] = set()
         for number, obj in enumerate(objects, 1):
             key = _key(obj)
-            keys.add(key)
-            ours = held.get(key)
+            ours = held.pop(key, None)
             if ours is None:
                 missing.add(key)
             elif ours is not obj and ours != obj and not _newer(ours, obj):
                 different.add(key)
             if number % _SLICE == 0:
                 yield
-        found[kind] = Drift(frozenset(missing), frozenset(held.keys() - keys), frozenset(different))
+        found[kind] = Drift(frozenset(missing), frozenset(held), frozenset(different))
         yield
     for kind, check in (("ResourceClaim", _wrong_holders(snapshot)), ("Node", _wrong_amounts(snapshot))):
         wrong: set[ObjectKey] = set()
@@ -91,7 +89,7 @@ def compare(
 
 def _wrong_holders(snapshot: Snapshot) -> Iterator[ObjectKey | None]:
     """Claims whose devices are not held by them in the columns, or which hold what they should not."""
-    right: dict[DeviceID, list[Any]] = {}
+    right: dict[DeviceID, list[Holding]] = {}
     for number, (key, record) in enumerate(snapshot.claims.items(), 1):
         for device, holding in claim_holdings(key, record.claim):
             right.setdefault(device, []).append(holding)
@@ -100,23 +98,23 @@ def _wrong_holders(snapshot: Snapshot) -> Iterator[ObjectKey | None]:
     yield None
     row_of, rows = snapshot.topology.table.row_of, snapshot.topology.rows
     taken, shared = snapshot.occupancy.taken, snapshot.occupancy.shared
-    for number, device in enumerate(chain(right, (d for d in snapshot.holders if d not in right)), 1):
+    for number, device in enumerate(chain(right, snapshot.holders), 1):
         held = right.get(device, [])
         shown = snapshot.held_by(device)
-        row = row_of.get(device, rows)
-        whole = any(holding.share_id is None for holding in held)
-        if (
-            len(held) != len(shown)
-            or any(holding not in shown for holding in held)
-            or (row < rows and (bool(taken[row]), bool(shared[row])) != (whole, len(held) > _whole(held)))
-        ):
+        if not _agree(held, shown, row_of.get(device, rows), rows, taken, shared):
             yield from {holding.claim for holding in (*held, *shown)}
         if number % _SLICE == 0:
             yield None
 
 
-def _whole(held: Iterable[Any]) -> int:
-    return sum(holding.share_id is None for holding in held)
+def _agree(
+    held: Sequence[Holding], shown: Sequence[Holding], row: int, rows: int, taken: Bool, shared: Bool
+) -> bool:
+    """Whether holders and columns show what the claims hold of one device."""
+    if len(held) != len(shown) or any(holding not in shown for holding in held):
+        return False
+    whole = sum(holding.share_id is None for holding in held)
+    return row >= rows or (bool(taken[row]), bool(shared[row])) == (whole > 0, len(held) > whole)
 
 
 def _wrong_amounts(snapshot: Snapshot) -> Iterator[ObjectKey | None]:

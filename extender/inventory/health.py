@@ -16,9 +16,11 @@ Never: heat or load (the judges' matter), I/O, or which pods are refused.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 from extender.api.telemetry import Absence, Device, DeviceState, Driver, DriverState
@@ -30,18 +32,17 @@ NODE: Final = ""
 """The "uuid" of reasons that hold for a node as a whole."""
 
 
-_GRAVITY: Final = {
-    reason: i
-    for i, reason in enumerate(
-        (
-            Reason.DRIVER_STALE,
-            Reason.DEVICE_LOST,
-            Reason.ECC_UNCORRECTABLE,
-            Reason.DEVICE_UNHEALTHY,
-            Reason.ROW_REMAP_PENDING,
-        )
-    )
-}
+BY_GRAVITY: Final = (
+    Reason.DRIVER_STALE,
+    Reason.DEVICE_LOST,
+    Reason.ECC_UNCORRECTABLE,
+    Reason.DEVICE_UNHEALTHY,
+    Reason.ROW_REMAP_PENDING,
+)
+"""The reasons of this book, gravest first."""
+_GRAVITY: Final = {reason: i for i, reason in enumerate(BY_GRAVITY)}
+
+_JOURNAL: Final = 4096
 
 
 class Sign(StrEnum):
@@ -102,6 +103,7 @@ class HealthBook:
         self.table = table
         self._nodes: dict[str, _Node] = {}
         self.version = 0  # grows with every transition
+        self._journal: deque[tuple[int, str]] = deque(maxlen=_JOURNAL)
 
     def observe(self, applied: Applied, now: float) -> list[Transition]:
         """Take what a source just told; what it brought about, in order."""
@@ -119,8 +121,7 @@ class HealthBook:
         for heard in applied.xids:
             scene.xid(heard)
         scene.leave()
-        self.version += len(scene.out)
-        return scene.out
+        return self._noted(scene.out)
 
     def tick(self, now: float) -> list[Transition]:
         """Let quiet times end where nothing was heard meanwhile. Call it every few seconds."""
@@ -130,8 +131,7 @@ class HealthBook:
                 scene = _Scene(self.table, node, name, now)
                 scene.leave()
                 out += scene.out
-        self.version += len(out)
-        return out
+        return self._noted(out)
 
     def retain(self, uuids: Callable[[str], Collection[str] | None], now: float) -> list[Transition]:
         """Let go of devices that `uuids(node)` does not name, and of nodes for which it says None."""
@@ -143,13 +143,34 @@ class HealthBook:
                 scene = _Scene(self.table, node, name, now)
                 scene.retain({NODE, *(uuids(name) or ())})
                 out += scene.out
-        self.version += len(out)
-        return out
+        return self._noted(out)
 
     def forget(self, name: str) -> None:
         """The node is gone from the cluster."""
         if self._nodes.pop(name, None):
             self.version += 1
+            self._journal.append((self.version, name))
+
+    def _noted(self, out: list[Transition]) -> list[Transition]:
+        for transition in out:
+            self.version += 1
+            self._journal.append((self.version, transition.node))
+        return out
+
+    def changed_since(self, version: int) -> set[str] | None:
+        """Nodes with transitions after `version`; None when that is too long ago to tell."""
+        if version >= self.version:
+            return set()
+        if not self._journal or self._journal[0][0] > version + 1:
+            return None
+        return {name for _, name in takewhile(lambda entry: entry[0] > version, reversed(self._journal))}
+
+    def holding(self, name: str, now: float) -> frozenset[str]:
+        """The uuids of a node (`NODE`: the node as a whole) that something holds against."""
+        node = self._nodes.get(name)
+        if node is None or not node.machines or now - node.heard_at > self.table.silence_s:
+            return frozenset()
+        return frozenset(uuid for (uuid, _), machine in node.machines.items() if not _over(machine, now))
 
     def reasons(self, name: str, uuids: Iterable[str], now: float) -> list[Finding]:
         """What holds against a device, gravest first: by its uuid, its parent's (MIG), and its node's."""

@@ -97,6 +97,7 @@ class NodeTelemetry:
     serial: int = 0  # of the last XID heard from this agent
     driver: Driver | None = None
     heard_at: float = -np.inf  # when anything last came, by our clock
+    layout: int = 0  # the store's `layout` when a row of this node last came, went or changed its device
     retired: deque[str] = field(default_factory=lambda: deque(maxlen=_RETIRED_KEPT))
     rows: dict[str, int] = field(default_factory=dict)
     instances: dict[tuple[str, int], str] = field(default_factory=dict)  # (parent, GPU instance): MIG uuid
@@ -232,12 +233,12 @@ class TelemetryStore:
             row = self.columns.take()
             node.rows[device.uuid] = row
             self._devices.extend([None] * (row + 1 - len(self._devices)))
-            self.layout += 1
+            self._moved(node)
         elif source is not Source.AGENT:
             return row  # an agent's letter says more
         before = self._devices[row]
         if before is None or (before.mig, before.pci, before.minor) != (device.mig, device.pci, device.minor):
-            self.layout += 1
+            self._moved(node)
         self._devices[row] = device
         if device.mig is not None:
             self._instance(node, device.uuid, device.mig.parent, device.mig.gpu_instance)
@@ -278,7 +279,11 @@ class TelemetryStore:
                 del node.instances[place]
         self._devices[row] = None
         self.columns.free(row)
+        self._moved(node)
+
+    def _moved(self, node: NodeTelemetry) -> None:
         self.layout += 1
+        node.layout = self.layout
 
     @staticmethod
     def _new_xids(node: NodeTelemetry, sample: Sample, now: float) -> list[HeardXid]:

@@ -34,6 +34,7 @@ _BOUNDS: Final = {
     "clock_sm": 1000.0,
     "clock_memory": 1000.0,
 }
+_COUNTED: Final = COLUMN["ecc_corrected_volatile"]
 _NEVER: Final = -np.inf
 
 
@@ -70,6 +71,7 @@ class Columns:
         self._values, self._cells, self._read_at, self._sources = self._blank(0)
         self._smooth = np.zeros((0, len(SMOOTHED)))
         self._smooth_at = np.zeros((0, len(SMOOTHED)))
+        self._rose_at = np.zeros(0)
         self.disagreements = np.zeros(len(READINGS), dtype=np.int64)
 
     @staticmethod
@@ -104,6 +106,7 @@ class Columns:
         self._cells[row] = Cell.EMPTY
         self._read_at[row] = _NEVER
         self._smooth_at[row] = _NEVER
+        self._rose_at[row] = _NEVER
         self._free.append(row)
 
     def _grow(self, rows: int) -> None:
@@ -115,6 +118,7 @@ class Columns:
         smooth, at = np.zeros((rows, len(SMOOTHED))), np.full((rows, len(SMOOTHED)), _NEVER)
         smooth[:kept], at[:kept] = self._smooth[:kept], self._smooth_at[:kept]
         self._smooth, self._smooth_at = smooth, at
+        self._rose_at = np.concatenate((self._rose_at, np.full(rows - len(self._rose_at), _NEVER)))
 
     def write(self, rows: Rows, values: Floats, cells: Codes, read_at: float, source: int) -> None:
         """Write n rows of one source, read at one instant of our clock.
@@ -127,6 +131,7 @@ class Columns:
         is_value = cells == Cell.VALUE
         if (old_at < read_at).all() and (old_sources == source).all() and not (cells == Cell.ERROR).any():
             # Nobody else speaks of these rows, and everything is newer: the common case, by the same rules.
+            self._count(rows, values, is_value[:, _COUNTED], read_at)
             self._values[rows], self._cells[rows], self._read_at[rows] = values, cells, read_at
             self._smoothen(rows, values, is_value, read_at)
             return
@@ -141,6 +146,7 @@ class Columns:
         blind = (old_cells == Cell.UNSUPPORTED) & (old_sources != source) & (old_at - read_at <= self._fresh)
         wins = newer & (is_value | (cells == Cell.LOST) | ((cells == Cell.UNSUPPORTED) & ~near))
         wins |= is_value & blind
+        self._count(rows, values, (wins & is_value)[:, _COUNTED], read_at)
         at, columns = np.nonzero(wins)
         where = (rows[at], columns)
         self._values[where] = values[at, columns]
@@ -155,6 +161,19 @@ class Columns:
         kept = np.exp2((old_at - read_at) / self._half_life)  # 0 for the first reading
         self._smooth[rows] = np.where(taken, kept * old + (1.0 - kept) * new, old)
         self._smooth_at[rows] = np.where(taken, read_at, old_at)
+
+    def _count(self, rows: Rows, values: Floats, taken: NDArray[np.bool_], read_at: float) -> None:
+        """Note who has more corrected memory errors than before; called before the new values are written."""
+        known = taken & (self._cells[rows, _COUNTED] == Cell.VALUE)
+        rose = known & (values[:, _COUNTED] > self._values[rows, _COUNTED])
+        if rose.any():
+            self._rose_at[rows[rose]] = read_at
+
+    def errors_rose_at(self, rows: Rows) -> Floats:
+        """When the count of corrected memory errors was last seen to rise, float64[n]; -inf: never."""
+        if not self.capacity:
+            return np.full(len(rows), _NEVER)
+        return np.where(rows >= 0, self._rose_at[rows], _NEVER)
 
     def lose(self, row: int, at: float) -> None:
         """The device is gone: every cell of the row says so."""

@@ -90,31 +90,54 @@ class _NodeIndex:
         return self.minors.get(int(mig[1]), -1) if mig else -1
 
 
+@dataclass(frozen=True, slots=True)
+class NodeJoined:
+    """One node's part: (ledger row, row, row of the GPU) a device, -1 for nothing; and what did not meet."""
+
+    found: tuple[tuple[int, int, int], ...]
+    published_not_seen: tuple[DeviceID, ...]
+    seen_not_published: tuple[str, ...]  # uuids
+
+
+def join_node(node: NodeTelemetry, store: TelemetryStore, devices: Iterable[Published]) -> NodeJoined:
+    """Join the published devices of one node to the rows of the store, as it stands."""
+    index = _NodeIndex(node, store)
+    found: list[tuple[int, int, int]] = []
+    unseen: list[DeviceID] = []
+    for ledger_row, device, facts in devices:
+        row = index.find(device.device, facts)
+        if row < 0:
+            unseen.append(device)
+        found.append((ledger_row, row, index.find_gpu(row, device.device, facts, store)))
+    met = {row for _, *pair in found for row in pair}
+    unpublished = tuple(uuid for uuid, row in node.rows.items() if row not in met)
+    return NodeJoined(tuple(found), tuple(unseen), unpublished)
+
+
 def join(
     store: TelemetryStore,
     devices: Iterable[Published],
     node_of: Callable[[DeviceID], str] = pool_is_node,
 ) -> Joined:
     """Join published devices (ledger row, id, facts) to the rows of the store, as it stands."""
-    indexes: dict[str, _NodeIndex] = {}
+    by_node: dict[str, list[Published]] = {}
+    for published in devices:
+        by_node.setdefault(node_of(published[1]), []).append(published)
     found: list[tuple[int, int, int]] = []
     unseen: list[DeviceID] = []
-    for ledger_row, device, facts in devices:
-        name = node_of(device)
+    unpublished: list[tuple[str, str]] = []
+    for name, held in by_node.items():
         node = store.node(name)
-        row = gpu = -1
-        if node is not None:
-            index = indexes.get(name)
-            if index is None:
-                index = indexes[name] = _NodeIndex(node, store)
-            row = index.find(device.device, facts)
-            gpu = index.find_gpu(row, device.device, facts, store)
-        if row < 0:
-            unseen.append(device)
-        found.append((ledger_row, row, gpu))
+        if node is None:
+            found += ((row, -1, -1) for row, _, _ in held)
+            unseen += (device for _, device, _ in held)
+    for node in store.nodes():
+        joined = join_node(node, store, by_node.get(node.name, ()))
+        found += joined.found
+        unseen += joined.published_not_seen
+        unpublished += ((node.name, uuid) for uuid in joined.seen_not_published)
     rows, gpus = _arrays(found)
-    met = {row for _, *pair in found for row in pair}
-    return Joined(rows, gpus, tuple(unseen), tuple(_unpublished(store, met)))
+    return Joined(rows, gpus, tuple(unseen), tuple(unpublished))
 
 
 def _arrays(found: list[tuple[int, int, int]]) -> tuple[Rows, Rows]:
@@ -124,13 +147,6 @@ def _arrays(found: list[tuple[int, int, int]]) -> tuple[Rows, Rows]:
         table = np.array(found, dtype=np.int32)
         rows[table[:, 0]], gpus[table[:, 0]] = table[:, 1], table[:, 2]
     return rows, gpus
-
-
-def _unpublished(store: TelemetryStore, met: set[int]) -> Iterable[tuple[str, str]]:
-    for node in store.nodes():
-        for uuid, row in node.rows.items():
-            if row not in met:
-                yield node.name, uuid
 
 
 def _text(facts: DeviceFacts, name: str) -> str:
