@@ -100,7 +100,7 @@ class SmallScheduler:
         return Placement(name, node, devices, score, reasons, len(offered))
 
     async def _explained(self, pod: Pod) -> Mapping[str, int]:
-        """Berth's own words for a pod that it may never have been asked about, by how many nodes have them."""
+        """Berth's own words for a pod without a node, by how many nodes have them."""
         meta = pod.metadata
         asked = {"namespace": meta.namespace, "name": meta.name, "limit": _EXPLAINED}
         reply = await self._http.post("/api/v1/explain", json=asked)

@@ -12,7 +12,7 @@ from kubernetes.aio.client import Configuration
 from extender.kube.binding import Binder as KubeBinder
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load as load_credentials
-from extender.kube.kinds import OPTIONAL, REQUIRED
+from extender.kube.kinds import OPTIONAL, REQUIRED, Kind, KubernetesObject
 from extender.kube.leader_label import LeaderLabel
 from extender.kube.lease import LeaseElector, LeaseTimings, unique_identity
 from extender.kube.letterbox import Letterbox
@@ -22,6 +22,7 @@ from extender.kube.safety import SafetySwitch
 from extender.model.errors import KubeError
 from extender.settings import Settings
 from extender.wiring.core import Core
+from extender.wiring.driftcheck import DriftCheck
 
 RETRY_SECONDS = 1.0
 
@@ -81,6 +82,15 @@ class Cluster:
             client, namespace=namespace, name=settings.scheduler.safety_config_map, pace=self._pace
         )
         self.binder = KubeBinder(client)
+        self._drift = DriftCheck(
+            core.ledger,
+            client,
+            self._watched,
+            core.metrics,
+            pace=self._pace,
+            every=settings.kube.drift_seconds,
+            page_size=settings.kube.page_size,
+        )
         election = settings.leader_election
         self.elector = LeaseElector(
             client,
@@ -140,6 +150,19 @@ class Cluster:
             tasks.create_task(self.letterbox.run())
             tasks.create_task(self.safety.run())
             tasks.create_task(self._stand())
+            if self._core.settings.kube.drift_seconds:
+                tasks.create_task(self._check_drift())
+
+    async def _check_drift(self) -> None:
+        await self.letterbox.wait_synced()
+        await self._drift.run()
+
+    def _watched(self) -> Mapping[Kind[KubernetesObject], str]:
+        served = self.letterbox.served
+        return {
+            **{kind: kind.versions[0] for kind in REQUIRED},
+            **{kind: served[kind.name] for kind in OPTIONAL if kind.name in served},
+        }
 
     async def _stand(self) -> None:
         """Stand for election once synced, so that a leader is never an empty one."""
