@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -73,7 +74,11 @@ class SlotFinder:
         kept = self._last
         if kept is not None and kept[1] is topology.slot_of and kept[0] == names:
             return kept[2]
-        found = np.fromiter(map(topology.slot_of.get, names, repeat(-1)), np.int32, len(names))
+        try:
+            known = itemgetter(*names)(topology.slot_of) if len(names) > 1 else [topology.slot_of[names[0]]]
+            found = np.fromiter(known, np.int32, len(names))
+        except (KeyError, IndexError):
+            found = np.fromiter(map(topology.slot_of.get, names, repeat(-1)), np.int32, len(names))
         self._last = (names, topology.slot_of, found)
         return found
 
