@@ -1,6 +1,6 @@
 """The drift check: now and then everything is listed anew, kind by kind, and compared with the ledger.
 
-A list and a watch are never of one instant, so what differs is listed a second time; what differs then as well
+A list and a watch are never of one instant, so what differs is listed a second time; what differs then, too,
 is reported. The event loop is given back every few milliseconds.
 Never: a repair. A relist repairs, and a person must hear that a watch has lost something.
 """

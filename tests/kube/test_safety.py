@@ -23,13 +23,8 @@ def said(value: object) -> Step:
     return answer(200, {"kind": "ConfigMap", "metadata": {"name": "berth-safety"}, "data": {"vetoes": value}})
 
 
-def test_vetoes_count_before_the_first_look(client_less: SafetySwitch) -> None:
-    assert client_less.vetoes
-
-
-@pytest.fixture
-async def client_less(client: ApiClient) -> SafetySwitch:
-    return switch(client)
+async def test_vetoes_count_before_the_first_look(client: ApiClient) -> None:
+    assert switch(client).vetoes
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from extender.api.core import Pod, PodResourceClaim, PodSpec
@@ -60,7 +62,10 @@ def test_a_load_is_one_list_for_each_kind_that_is_watched(told: Told, api: Memor
 
 
 def test_the_pods_of_a_load_have_their_claims_in_the_lists(told: Told) -> None:
-    objects = {"Pod": [pod("a", template="one")], "ResourceClaimTemplate": [TEMPLATE]}
+    objects: dict[str, list[Any]] = {
+        "Pod": [pod("a", template="one")],
+        "ResourceClaimTemplate": [TEMPLATE],
+    }
     MemoryApi(told).load(objects, ["Pod", "ResourceClaim"])
     [stored] = told.lists["Pod"]
     [status] = stored.status.resource_claim_statuses
@@ -71,7 +76,7 @@ def test_the_pods_of_a_load_have_their_claims_in_the_lists(told: Told) -> None:
 def test_a_pod_gets_a_claim_of_its_own_from_a_template(told: Told, api: MemoryApi) -> None:
     made = api.create("Pod", pod("a", template="one"))
     assert made.status.resource_claim_statuses[0].resource_claim_name == "a-gpu"
-    [owner] = claim(api, "a-gpu").metadata.owner_references or ()
+    [owner] = claim(api, "a-gpu").metadata.owner_references or []
     assert (owner.kind, owner.name, owner.uid) == ("Pod", "a", made.metadata.uid)
     assert told.events == [
         ("upserted", "Pod", "a"),
