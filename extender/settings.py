@@ -122,6 +122,9 @@ class KubeSettings(Section):
     request_timeout_seconds: float = Field(default=10.0, gt=0, le=300)
     """Time-out of one request to the API server (watches are longer)."""
 
+    drift_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How often the ledger is compared with a fresh list of everything; 0 never does."""
+
     @model_validator(mode="after")
     def _fleet_for_embedded(self) -> KubeSettings:
         if self.source == "embedded" and self.fleet_path is None:
