@@ -13,7 +13,6 @@ from .features import Features
 from .outcome import Allocation, Failure, GaveUp, NoFit, Outcome
 from .pools import Pools, SliceIndex, gather_pools
 from .state import AllocatedState, SharedDeviceID
-from .taints import with_taint_rules
 
 __all__ = [
     "AllocatedState",
@@ -31,5 +30,4 @@ __all__ = [
     "allocate",
     "gather_pools",
     "never_interrupted",
-    "with_taint_rules",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ class PlainRequest:
     count: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class PlainFit:
     """First fit for all nodes: `fits` bool[slots]; `unsure` bool[slots]: greedy failed but a search may not.
 
@@ -54,6 +55,19 @@ class PlainFit:
             available[chosen] = False
             rows.extend(order[chosen].tolist())
         return rows
+
+    @cached_property
+    def chosen(self) -> tuple[Int32, Int32]:
+        """Slots and rows (int32[m] each) of all that `rows` names, for all nodes at once; made when asked."""
+        topology, left = self.topology, self.available
+        taken = np.zeros(len(left), np.bool_)
+        for request in self.requests:
+            first = _first(topology, left & request.usable, request.count)
+            taken |= first
+            left = left & ~first
+        at = np.nonzero(taken)[0]
+        slots = np.searchsorted(topology.starts, at, side="right").astype(np.int32) - np.int32(1)
+        return slots, topology.order[at]
 
 
 def fit_plain(topology: Topology, available: Bool, requests: Sequence[PlainRequest]) -> PlainFit:

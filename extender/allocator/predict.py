@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from extender.allocator.demand import Demand
 from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
-from extender.allocator.prediction import Pick, Predictions, Unpredicted, status_of
+from extender.allocator.prediction import DeviceRows, Pick, Predictions, Unpredicted, status_of
 from extender.allocator.requests import MAX_RESULTS
 from extender.allocator.taints import blocking_taints, tolerated
 from extender.api.resource import DeviceClass, DeviceRequest, ExactDeviceRequest
@@ -51,6 +51,9 @@ class Searched(Protocol):
 
     def picks(self, slot: int) -> tuple[Pick, ...] | None:
         """Devices of a searched node in the order of the results; None for a node that was not searched."""
+
+    def devices(self, wanted: Bool) -> tuple[DeviceRows, Bool]:
+        """Devices of all searched nodes in `wanted` (bool[slots]), and which nodes were searched."""
 
 
 class Searcher(Protocol):
@@ -99,6 +102,29 @@ class _Picks:
         return (
             *self.held,
             *(Pick(claim, name, row) for (claim, name), row in zip(owners, rows, strict=False)),
+        )
+
+    def devices(self, wanted: Bool) -> DeviceRows:
+        parts: list[DeviceRows] = []
+        counted = wanted
+        if self.searched is not None:
+            found, searched = self.searched.devices(wanted)
+            parts.append(found)
+            counted = wanted & ~searched
+        if self.plain is not None:
+            slots, rows = self.plain.chosen
+            mine = counted[slots]
+            parts.append(DeviceRows(slots[mine], rows[mine]))
+        if self.held:
+            on = np.nonzero(wanted)[0].astype(np.int32)
+            held = np.array([pick.row for pick in self.held], np.int32)
+            parts.append(DeviceRows(np.repeat(on, len(held)), np.tile(held, len(on))))
+        if len(parts) == 1:
+            return parts[0]
+        empty = np.zeros(0, np.int32)
+        return DeviceRows(
+            np.concatenate([empty, *(part.slots for part in parts)]),
+            np.concatenate([empty, *(part.rows for part in parts)]),
         )
 
 

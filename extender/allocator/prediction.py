@@ -45,11 +45,21 @@ class Pick(NamedTuple):
     row: int
 
 
+class DeviceRows(NamedTuple):
+    """Predicted devices of many nodes: element i is device `rows[i]` on node `slots[i]`; int32[m] each."""
+
+    slots: Int32
+    rows: Int32
+
+
 class Picker(Protocol):
     """Names the devices for one candidate when somebody asks: most replies need them for one node only."""
 
     def picks(self, slot: int) -> Sequence[Pick]:
         """What first fit takes on the node, in the order of the claims' results."""
+
+    def devices(self, wanted: Bool) -> DeviceRows:
+        """The same devices for all nodes in `wanted` (bool[slots]) at once, in no order."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,6 +86,12 @@ class Predictions:
     def rows(self, index: int) -> Sequence[int]:
         """Predicted rows for candidate `index`; empty when unpredicted."""
         return [pick.row for pick in self.picks(index)]
+
+    def devices(self) -> DeviceRows:
+        """The devices of all candidates that are predicted."""
+        wanted = np.zeros(len(self.topology.names), np.bool_)
+        wanted[self.slots[(self.status == 0) & (self.slots >= 0)]] = True
+        return self.picker.devices(wanted)
 
     def reason(self, index: int) -> Unpredicted | None:
         """Why candidate `index` is unpredicted, None when it is not."""

@@ -26,7 +26,7 @@ from extender.allocator.features import Features
 from extender.allocator.nodeselector import node_matches
 from extender.allocator.outcome import Abort, Allocation, Failure, NoFit, device_of
 from extender.allocator.pools import gather_pools
-from extender.allocator.prediction import Pick, Unpredicted, status_of
+from extender.allocator.prediction import DeviceRows, Pick, Unpredicted, status_of
 from extender.allocator.quantities import quantity_of
 from extender.allocator.state import AllocatedState, Holdings, merged
 from extender.api.core import Node
@@ -96,6 +96,25 @@ class ShapeAnswers:
             Pick(self._claims[claim], request, int(rows[at] if at >= 0 else topology.wide_rows[~at]))
             for claim, request, at in self._answers[number].places
         )
+
+    def devices(self, wanted: npt.NDArray[np.bool_]) -> tuple[DeviceRows, npt.NDArray[np.bool_]]:
+        """Devices of all searched nodes in `wanted` (bool[slots]), and which nodes were searched."""
+        topology = self._topology
+        slots: list[Int32] = []
+        rows: list[Int32] = []
+        searched = self._of_slot >= 0
+        asked = np.nonzero(wanted & searched)[0].astype(np.int32)
+        group = self._of_slot[asked]
+        for number in np.unique(group).tolist():
+            mine = asked[group == number]
+            for _, _, at in self._answers[number].places:
+                slots.append(mine)
+                if at >= 0:
+                    rows.append(topology.order[topology.starts[mine] + at])
+                else:
+                    rows.append(np.full(len(mine), topology.wide_rows[~at], np.int32))
+        empty = np.zeros(0, np.int32)
+        return DeviceRows(np.concatenate([empty, *slots]), np.concatenate([empty, *rows])), searched
 
 
 @dataclass(frozen=True, eq=False, slots=True)

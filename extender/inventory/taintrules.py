@@ -19,12 +19,17 @@ def rule_covers_pool(rule: DeviceTaintRule, key: PoolKey) -> bool:
 
 
 def with_rules(published: ResourceSlice, rules: Iterable[DeviceTaintRule]) -> ResourceSlice:
-    """The slice with the taints of all rules that match its devices, rules in order of their names."""
+    """The slice with the taints of all rules that match its devices, rules in order of their names.
+
+    A slice that no rule touches comes back as the same object.
+    """
     key = PoolKey(published.spec.driver, published.spec.pool.name)
     here = sorted((r for r in rules if rule_covers_pool(r, key)), key=lambda r: r.metadata.name)
     if not here or not published.spec.devices:
         return published
     devices = [_tainted(device, here) for device in published.spec.devices]
+    if all(after is before for after, before in zip(devices, published.spec.devices, strict=True)):
+        return published
     return msgspec.structs.replace(published, spec=msgspec.structs.replace(published.spec, devices=devices))
 
 
