@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from extender.inventory.claims import Bool, Holding, claim_holdings
+from extender.inventory.claims import Holding, claim_holdings
 from extender.inventory.ledger import Ledger
 from extender.inventory.nodes import NATIVE
 from extender.inventory.pods import TERMINAL, counted_requests
@@ -101,20 +101,20 @@ def _wrong_holders(snapshot: Snapshot) -> Iterator[ObjectKey | None]:
     for number, device in enumerate(chain(right, snapshot.holders), 1):
         held = right.get(device, [])
         shown = snapshot.held_by(device)
-        if not _agree(held, shown, row_of.get(device, rows), rows, taken, shared):
+        row = row_of.get(device, rows)
+        shows = (bool(taken[row]), bool(shared[row])) if row < rows else None
+        if not _agree(held, shown, shows):
             yield from {holding.claim for holding in (*held, *shown)}
         if number % _SLICE == 0:
             yield None
 
 
-def _agree(
-    held: Sequence[Holding], shown: Sequence[Holding], row: int, rows: int, taken: Bool, shared: Bool
-) -> bool:
-    """Whether holders and columns show what the claims hold of one device."""
+def _agree(held: Sequence[Holding], shown: Sequence[Holding], columns: tuple[bool, bool] | None) -> bool:
+    """Whether holders and columns (taken, shared; None without a row) show what claims hold of a device."""
     if len(held) != len(shown) or any(holding not in shown for holding in held):
         return False
     whole = sum(holding.share_id is None for holding in held)
-    return row >= rows or (bool(taken[row]), bool(shared[row])) == (whole > 0, len(held) > whole)
+    return columns is None or columns == (whole > 0, len(held) > whole)
 
 
 def _wrong_amounts(snapshot: Snapshot) -> Iterator[ObjectKey | None]:
