@@ -8,6 +8,7 @@ import numpy as np
 
 from extender.allocator.prediction import Predictions, Unpredicted
 from extender.verbs.desk import Question
+from extender.verbs.reasons import NOT_OFFERED
 from extender.verbs.views import PredictedDevice
 
 
@@ -26,7 +27,7 @@ def node_forecast(question: Question) -> Callable[[str], tuple[PredictedDevice, 
             return str(Unpredicted.NODE_UNKNOWN)
         at = np.nonzero(predictions.slots == slot)[0]
         if not len(at):
-            return "NodeNotOffered"
+            return NOT_OFFERED
         index = int(at[0])
         reason = predictions.reason(index)
         return str(reason) if reason is not None else _name(predictions, index)
