@@ -17,8 +17,8 @@ _ANSWERS = {
     Kind.PASSING: "`FailedNodes`; `Error` when no node is left",
 }
 _UNPREDICTED = {
-    Unpredicted.NO_FIT: "our allocator finds no place on a node that kube-scheduler offered: it knows better, or"
-    " our view is older",
+    Unpredicted.NO_FIT: "our allocator finds no place on a node that kube-scheduler offered: it knows better,"
+    " or our view is older",
     Unpredicted.FAILED: "our allocator fails where kube-scheduler did not",
     Unpredicted.GAVE_UP: "the search reached its bound of steps, or the call its bound of searches",
     Unpredicted.CLAIM_UNKNOWN: "a claim of the pod has not reached our watch",
@@ -35,8 +35,8 @@ Made from `extender/model/reason.py` and `extender/verbs/reasons.py`; a test com
 
 A refused node is answered with `Code: text`, which kube-scheduler puts in the pod's events and condition. The
 kind of a reason fixes the answer: where evicting pods can't help, preemption is kept away from the node; a
-passing reason makes the whole answer an `Error` when no node is left, because kube-scheduler retries an `Error`
-by itself. The same codes are the label `reason` of `berth_node_refusals_total`.
+passing reason makes the whole answer an `Error` when no node is left, because kube-scheduler retries that by
+itself. The same codes are the label `reason` of `berth_node_refusals_total`.
 
 | code | kind | answer | meaning |
 |---|---|---|---|

@@ -128,7 +128,9 @@ def claim(
         allocation = AllocationResult(devices=DeviceAllocationResult(results=list(results)))
     owners = [OwnerReference("Pod", "owner", owner)] if owner else None
     reserved = [ResourceClaimConsumerReference("pods", f"name-{u}", u) for u in reserved_for] or None
-    asked = requests or [DeviceRequest("gpu", ExactDeviceRequest("gpu", count=1))]
+    asked = requests or [
+        DeviceRequest("gpu", ExactDeviceRequest("gpu", allocation_mode="ExactCount", count=1))
+    ]
     return ResourceClaim(
         metadata=ObjectMeta(name, "ns", uid or f"uid-{name}", version, owner_references=owners),
         spec=ResourceClaimSpec(DeviceClaim(requests=asked)),
