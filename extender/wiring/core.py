@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
@@ -26,7 +27,9 @@ from extender.server.verbs import VerbDeps, VerbRoutes
 from extender.settings import Settings
 from extender.verbs.bind import Binder
 from extender.verbs.desk import Desk, Scope, SlotFinder
+from extender.wiring.clock import steady_clock
 from extender.wiring.policyfile import load_policy
+from extender.wiring.telemetry import Telemetry, build_telemetry
 
 KUBERNETES = "1.37"
 """The release whose default features the allocator has."""
@@ -46,12 +49,19 @@ class Core:
     selectors: SelectorColumns
     features: Features
     desk: Desk
+    telemetry: Telemetry
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The clock of verbs and telemetry: a veto compares the age of a sample with the time of a call."""
+        return self.telemetry.clock
 
 
 def build_core(settings: Settings, version: str) -> Core:
-    """Build it. Raises SettingsError for a policy that can't be used."""
+    """Build it. Raises SettingsError for a policy or a health table that can't be used."""
     registry = CollectorRegistry()
     metrics = Metrics(registry, version)
+    telemetry = build_telemetry(settings, registry, steady_clock())
     ring = DecisionRing(settings.decisions.ring_size)
     recorder = Recorder(ring, metrics, debug=settings.logging.level == "debug")
     ledger = Ledger(settings.inventory.other_drivers, [recorder])
@@ -73,7 +83,9 @@ def build_core(settings: Settings, version: str) -> Core:
         policy=load_policy(settings.policy.file, bench),
         finder=SlotFinder(),
     )
-    return Core(settings, version, registry, metrics, ring, recorder, ledger, selectors, features, desk)
+    return Core(
+        settings, version, registry, metrics, ring, recorder, ledger, selectors, features, desk, telemetry
+    )
 
 
 def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) -> list[BaseRoute]:
@@ -86,7 +98,7 @@ def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) 
         binder=binder,
         recorder=core.recorder,
         metrics=core.metrics,
-        clock=time.time,
+        clock=core.clock,
         timer=time.perf_counter,
     )
     return list(VerbRoutes(deps).routes())
@@ -94,4 +106,4 @@ def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) 
 
 def reader(core: Core, switch: Switch) -> Reader:
     """The read desk."""
-    return Reader(core.ledger, core.desk, core.ring, switch, time.time)
+    return Reader(core.ledger, core.desk, core.ring, switch, core.clock)

@@ -27,6 +27,7 @@ from extender.wiring.gauges import LedgerGauges
 from extender.wiring.policyfile import PolicyFile
 from extender.wiring.source import WATCHED, Always, Shadow, connect, credentials
 from extender.wiring.tasks import Work, run_beside
+from extender.wiring.telemetry import embedded_routes, sample_routes, telemetry_tasks
 
 Loaded = Mapping[str, Sequence[Any]]
 """Objects by kind: the fleet of an embedded source."""
@@ -45,14 +46,17 @@ async def serve_cluster(settings: Settings, environ: Mapping[str, str], version:
         client = await stack.enter_async_context(ApiClient(await credentials(settings), user_agent="berth"))
         source = connect(core, client, environ)
         core.registry.register(ReflectorCollector(lambda: source.letterbox.stats, time.monotonic))
+        reviewer = Reviewer(client, clock=time.monotonic)
         door = None
         if settings.api.auth:
-            reviewer = Reviewer(client, clock=time.monotonic)
             door = Door(reviewer, reviewer, settings.api.audience, loopback=settings.server.is_loopback())
         server = _server(
             core,
             reader(core, source),
-            verb_routes(core, source, source, source.binder),
+            [
+                *verb_routes(core, source, source, source.binder),
+                *sample_routes(core.telemetry, settings, reviewer),
+            ],
             waiting=source.waiting,
             door=door,
         )
@@ -82,7 +86,8 @@ async def serve_embedded(
     api = MemoryApi(core.ledger)
     api.load(fleet if fleet is not None else _fleet(settings), WATCHED)
     switch = Shadow(settings)
-    server = _server(core, reader(core, switch), verb_routes(core, Always(), switch, api), waiting=list)
+    routes = [*verb_routes(core, Always(), switch, api), *embedded_routes(core.telemetry, settings)]
+    server = _server(core, reader(core, switch), routes, waiting=list)
     synced, listening = asyncio.Event(), asyncio.Event()
     synced.set()
     tasks: dict[str, Work] = {"freeze": lambda: freeze_after(synced)}
@@ -122,7 +127,7 @@ def _server(
 
 
 def _housekeeping(core: Core, synced: Callable[[], Mapping[str, bool]]) -> dict[str, Work]:
-    """What every replica does beside its source: the policy file, the loop's lag, the snapshot's age."""
+    """What every replica does beside its source: the policy file, telemetry, the loop's lag, the snapshot's age."""
     gauges = LedgerGauges(core.ledger, synced, time.monotonic)
     core.registry.register(InventoryCollector(gauges.read))
 
@@ -132,6 +137,7 @@ def _housekeeping(core: Core, synced: Callable[[], Mapping[str, bool]]) -> dict[
 
     policy = core.settings.policy
     return {
+        **telemetry_tasks(core.telemetry, core.settings, core.ledger),
         "policy file": PolicyFile(policy.file, core.desk, policy.reload_seconds).run,
         "loop lag": lambda: watch_lag(probed, time.monotonic),
     }

@@ -204,7 +204,7 @@ class Cluster:
 
         So is one that we know offers of: they may be of an earlier term, and another has led since.
         """
-        ledger, now = self._core.ledger, time.time()
+        ledger, now = self._core.ledger, self._core.clock()
         snapshot = ledger.snapshot()
         for record in snapshot.pods.values():
             if self._core.desk.in_flight_at_start(record.pod, snapshot):

@@ -1,4 +1,4 @@
-"""Kubernetes YAML as people have it: lists, server fields, older shapes, documents that are something else."""
+"""Kubernetes YAML as people have it: lists, server fields, older shapes, documents of another kind."""
 
 from __future__ import annotations
 
