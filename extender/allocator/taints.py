@@ -1,7 +1,7 @@
 """Taints on devices: which ones block a request.
 
-Owns toleration (dynamic-resource-allocation resourceclaim/devicetoleration.go). Never: DeviceTaintRules, which
-the ledger merges into slices (`extender.inventory.taintrules`), eviction, or node taints.
+Owns toleration (dynamic-resource-allocation resourceclaim/devicetoleration.go). Never: eviction, node taints,
+or DeviceTaintRules, which the ledger merges into slices (`extender.inventory.taintrules`).
 """
 
 from __future__ import annotations
