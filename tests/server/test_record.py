@@ -1,31 +1,84 @@
-"""What a reply leaves behind, and what the ledger saw afterwards."""
+"""What a reply leaves behind, and what became of it."""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
+from typing import Any
 
-from extender.inventory.ledger import Ledger
-from extender.observability.decisions import DecisionRing
-from extender.observability.metrics import Metrics
-from extender.server.record import Recorder
-from extender.sim.generated import claim, node_name
+import msgspec
+import pytest
 
+from tests.inventory.objects import claim, pod, result
+from tests.server.service import Service, args, gpu_fleet, wire_pod
 
-def _seen(*, debug: bool) -> list[object]:
-    recorder = Recorder(DecisionRing(16), Metrics(CollectorRegistry(), "test"), debug=debug)
-    ledger = Ledger((), [recorder])
-    recorder.watch(ledger)
-    with capture_logs() as lines:
-        ledger.upserted("ResourceClaim", claim("held"))
-        ledger.upserted("ResourceClaim", claim("held", taken=[(3, 1)]))
-        ledger.upserted("ResourceClaim", claim("held", taken=[(3, 1)]))
-    return [(line["claim"], line["devices"]) for line in lines if line["event"] == "allocation seen"]
+NAMES = ["n0", "n1", "n2"]
 
 
-def test_at_debug_an_allocation_is_logged_once_when_the_ledger_sees_it() -> None:
-    assert _seen(debug=True) == [("default/held", [f"gpu.nvidia.com/{node_name(3)}/gpu-1"])]
+@pytest.fixture
+def service() -> Service:
+    made = Service()
+    gpu_fleet(made)
+    return made
 
 
-def test_without_debug_an_allocation_is_not_logged() -> None:
-    assert _seen(debug=False) == []
+def ask(service: Service, *verbs: str, names: list[str] | None = None) -> None:
+    body = msgspec.json.encode(args(wire_pod(claims=["free"]), names or NAMES))
+    for verb in verbs:
+        getattr(service.verbs, verb)(body)
+
+
+def bound(service: Service, node: str, device: str, **fields: Any) -> None:
+    held = claim("free", [result(node, device)], reserved_for=["uid-q"])
+    service.ledger.upserted("Pod", pod("q", claims=["free"], **fields))
+    service.ledger.upserted("ResourceClaim", held)
+    service.ledger.upserted("Pod", pod("q", claims=["free"], node=node, **fields))
+
+
+def test_a_pod_bound_to_its_predicted_device_is_right(service: Service) -> None:
+    ask(service, "filter", "prioritize")
+    bound(service, "n0", "b")
+    (view,) = service.ring.newest(1)
+    assert (view.outcome, view.node, [p.device for p in view.predicted]) == (
+        "right",
+        "n0",
+        ["gpu.example.com/n0/b"],
+    )
+    assert service.count("berth_predictions_total", result="right", reason="none") == 1
+
+
+def test_a_pod_bound_to_another_device_is_wrong(service: Service) -> None:
+    ask(service, "filter", "prioritize")
+    bound(service, "n1", "b")
+    assert service.ring.newest(1)[0].outcome == "wrong"
+
+
+def test_a_pod_bound_to_a_node_that_was_not_offered_is_unpredicted(service: Service) -> None:
+    ask(service, "filter", names=["n0"])
+    bound(service, "n1", "a")
+    (view,) = service.ring.newest(1)
+    assert (view.outcome, view.unpredicted) == ("unpredicted", "NodeNotOffered")
+
+
+def test_the_binding_may_be_seen_before_the_allocation(service: Service) -> None:
+    ask(service, "filter", "prioritize")
+    service.ledger.upserted("Pod", pod("q", claims=["free"], node="n0"))
+    assert service.ring.newest(1)[0].outcome == "pending"
+    held = msgspec.structs.replace(claim("free", [result("n0", "b")], reserved_for=["uid-q"]))
+    consumers = [msgspec.structs.replace(one, name="q") for one in held.status.reserved_for or ()]
+    status = msgspec.structs.replace(held.status, reserved_for=consumers)
+    service.ledger.upserted("ResourceClaim", msgspec.structs.replace(held, status=status))
+    assert service.ring.newest(1)[0].outcome == "right"
+
+
+def test_a_record_holds_no_names_of_nodes(service: Service) -> None:
+    """5,000 names a record would be half a megabyte."""
+    ask(service, "filter")
+    forecast = service.ring._records["uid-q"][1]
+    cells = [cell.cell_contents for cell in forecast.__closure__ or ()]
+    assert not any(isinstance(content, list) for content in cells)
+
+
+def test_a_pod_without_a_uid_leaves_no_record(service: Service) -> None:
+    asked = wire_pod(claims=["free"])
+    asked["metadata"]["uid"] = ""
+    service.verbs.filter(msgspec.json.encode(args(asked, NAMES)))
+    assert (len(service.ring), len(service.ledger.in_flight)) == (0, 0)
