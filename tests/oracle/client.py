@@ -5,6 +5,7 @@ Owns the process and the shapes of its answers. It never judges an answer and ne
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import threading
@@ -128,7 +129,8 @@ class Oracle:
         if process is None:
             return
         if process.stdin is not None:
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # the oracle may have ended before
+                process.stdin.close()
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
