@@ -131,18 +131,6 @@ class Metrics:
             registry=registry,
         )
         self.leader = Gauge("berth_leader", "Whether this replica holds the Lease.", registry=registry)
-        self._samples = Counter(
-            "berth_telemetry_samples_total",
-            "Telemetry samples received, by source and what was done with them.",
-            ["source", "outcome"],
-            registry=registry,
-        )
-        self._device_states = Gauge(
-            "berth_telemetry_devices",
-            "Devices by the state of their telemetry.",
-            ["state"],
-            registry=registry,
-        )
         Gauge(
             "berth_build_info", "Always 1; the label says what runs.", ["version"], registry=registry
         ).labels(version).set(1)
@@ -157,11 +145,3 @@ class Metrics:
     def drifted(self, kind: str, difference: Literal["missing", "extra", "different"], objects: int) -> None:
         """Set how many objects of a kind differ."""
         self._drift.labels(kind, difference).set(objects)
-
-    def sampled(self, source: str, outcome: str) -> None:
-        """Count a telemetry sample."""
-        self._samples.labels(source, outcome).inc()
-
-    def telemetry_state(self, state: str, devices: int) -> None:
-        """Set how many devices have telemetry in this state."""
-        self._device_states.labels(state).set(devices)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from extender.api.telemetry import READINGS
-from extender.inventory.health import Transition
+from extender.inventory.health import BY_GRAVITY, Transition
+from extender.inventory.outlook import Outlook
 from extender.inventory.telemetry import TelemetryStore
 
 
@@ -33,6 +37,19 @@ class TelemetryMetrics:
         )
         self.nodes = gauge("nodes", "Nodes by whether they were heard lately.", ("heard",))
         self.devices = gauge("devices", "Devices with a row of telemetry.")
+        self.unjoined = gauge(
+            "unjoined_devices",
+            "Devices that are published and not seen by telemetry, or seen and not published.",
+            ("found",),
+        )
+        self.unfit = gauge("unfit_devices", "Published devices against which a reason holds.", ("reason",))
+        self.blocked = gauge(
+            "blocked_devices",
+            "Free, fit devices behind an unfit first one that no taint takes out of the way.",
+        )
+        self.blocking_nodes = gauge("blocking_nodes", "Nodes whose first free device is unfit.")
+        for reason in BY_GRAVITY:
+            self.unfit.labels(str(reason)).set(0)
 
     def transitioned(self, transitions: list[Transition]) -> None:
         """Count what a sample brought about."""
@@ -52,3 +69,14 @@ class TelemetryMetrics:
         for name, count in zip(READINGS, store.columns.disagreements.tolist(), strict=True):
             if count:
                 self.disagreements.labels(name).set(count)
+
+    def looked(self, outlook: Outlook, blocked: Mapping[int, int]) -> None:
+        """Bring the gauges of the join up to date; `blocked`: devices by the slot of their node."""
+        published, seen = outlook.counts()
+        self.unjoined.labels("published").set(published)
+        self.unjoined.labels("seen").set(seen)
+        counts = np.bincount(outlook.unfit[outlook.topology.order], minlength=len(BY_GRAVITY) + 1)
+        for reason, count in zip(BY_GRAVITY, counts[1:].tolist(), strict=True):
+            self.unfit.labels(str(reason)).set(count)
+        self.blocked.set(sum(blocked.values()))
+        self.blocking_nodes.set(len(blocked))

@@ -1,7 +1,7 @@
 """The clock of a replica: seconds since the epoch that never step.
 
-Ages of samples, quiet times and assumptions are differences of one clock. Wall time can be set back by an hour,
-which would freeze every reading for that long; so it is read once, and monotonic time carries it on.
+Ages of samples, quiet times and assumptions are differences of one clock. Wall time can be set back by an
+hour, which would freeze every reading for that long; so it is read once, and monotonic time carries it on.
 """
 
 from __future__ import annotations

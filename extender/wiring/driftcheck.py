@@ -29,6 +29,7 @@ SECOND_LOOK_SECONDS = 5.0
 """A watch event is late by less than this, or the watch is."""
 
 _NAMED = 5
+_LET_GO = 100
 
 Watched = Callable[[], Mapping[Kind[KubernetesObject], str]]
 """The kinds that are watched now, with the version of each."""
@@ -88,16 +89,22 @@ class DriftCheck:
         breather = Breather(self._pace.clock)
         listed, unread = await self._listed(kind, version, breather)
         steps = compare(self._ledger, {kind.name: listed})
+        drift: Drift | None = None
         breather.start()
-        while True:
+        while drift is None:
             try:
                 next(steps)
             except StopIteration as end:
-                drift: Drift = end.value[kind.name]
-                # What can't be read is in the ledger as far as it could be salvaged, or not at all.
-                return replace(drift, extra=drift.extra - unread, different=drift.different - unread)
+                drift = end.value[kind.name]
             if breather.spent():
                 await breather.breathe()
+        while listed:
+            # To let go of ten thousand objects at once would hold the loop for longer than any step did.
+            del listed[-_LET_GO:]
+            if breather.spent():
+                await breather.breathe()
+        # What can't be read is in the ledger as far as it could be salvaged, or not at all.
+        return replace(drift, extra=drift.extra - unread, different=drift.different - unread)
 
     async def _listed(
         self, kind: Kind[KubernetesObject], version: str, breather: Breather

@@ -48,8 +48,6 @@ def metrics() -> Metrics:
     metrics.registry.register(InventoryCollector(lambda: reading))
     metrics.predicted("right")
     metrics.drifted("Pod", "missing", 2)
-    metrics.sampled("agent", "applied")
-    metrics.telemetry_state("fresh", 8)
     for verb in metrics.verbs.values():
         verb.observe(0.003)
         verb.decided("passed")
