@@ -41,12 +41,15 @@ def test_an_entry_whose_status_has_no_name_needs_no_claim(book: Ledger) -> None:
 
 
 def test_extended_resources_count_when_a_node_or_a_class_offers_them(book: Ledger) -> None:
-    found = demanded(book, pod("q", requests={GPU: "2", "other.com/x": "1", "nobody.com/y": "1", "cpu": "1"}))
+    found = demanded(book, pod("q", requests={GPU: "2", "other.com/x": "1", "cpu": "1"}))
     assert found.extended == {GPU: 2000, "other.com/x": 1000}
     assert found.backed is not None
-    (request,) = found.backed.spec.devices.requests or ()
-    assert request.exactly is not None
-    assert (request.exactly.device_class_name, request.exactly.count) == ("gpu", 2)
+    asked = [r.exactly for r in found.backed.spec.devices.requests or ()]
+    assert [(e.device_class_name, e.count) for e in asked if e is not None] == [("gpu", 2)]
+
+
+def test_what_no_node_and_no_class_offers_is_left_out(book: Ledger) -> None:
+    assert demanded(book, pod("q", requests={"nobody.com/y": "1"})).extended == {}
 
 
 def test_cpu_and_memory_are_no_devices(book: Ledger) -> None:
