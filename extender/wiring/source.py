@@ -19,10 +19,11 @@ from extender.kube.letterbox import Letterbox
 from extender.kube.pace import Pace
 from extender.kube.reflector import ReflectorOptions
 from extender.kube.safety import SafetySwitch
-from extender.model.errors import KubeError
-from extender.settings import Settings
+from extender.model.errors import KubeError, SettingsError
+from extender.settings import LeaderElectionSettings, Settings
 from extender.wiring.core import Core
 from extender.wiring.driftcheck import DriftCheck
+from extender.wiring.leading import Leading
 
 RETRY_SECONDS = 1.0
 
@@ -100,11 +101,16 @@ class Cluster:
             pace=self._pace,
             on_started_leading=self._started,
             on_stopped_leading=self._stopped,
-            timings=LeaseTimings(
-                duration=election.lease_duration_seconds,
-                renew_deadline=election.renew_deadline_seconds,
-                retry_period=election.retry_period_seconds,
-            ),
+            timings=_timings(election),
+        )
+        self._leading = Leading(
+            core,
+            client,
+            self._pace,
+            identity=pod_name or "berth",
+            still_ours=self._holds,
+            enforce=self.enforce,
+            served=lambda: self.letterbox.served,
         )
         self._label = (
             LeaderLabel(
@@ -113,6 +119,9 @@ class Cluster:
             if pod_name
             else None
         )
+
+    def _holds(self) -> bool:
+        return self.elector.holds(self._pace.clock())
 
     # ---- extender.server.standing
 
@@ -185,14 +194,20 @@ class Cluster:
         self._log.info("stopped leading")
 
     async def _take_over(self, term: int) -> None:
-        """List everything in this term, find what may be in flight, then let the scheduler come to us."""
+        """List everything in this term, find what may be in flight, let the scheduler come to us, and lead."""
         await self.letterbox.resync()
         self._find_in_flight()
         self._synced_term = term
         self._log.info("leading", term=term, in_flight=len(self._core.ledger.in_flight))
+        async with asyncio.TaskGroup() as works:
+            works.create_task(self._take_label())
+            for name, work in self._leading.works.items():
+                works.create_task(work(), name=name)
+
+    async def _take_label(self) -> None:
         while self._label is not None:
             try:
-                await self._label.take(lambda: self.elector.holds(self._pace.clock()))
+                await self._label.take(self._holds)
             except KubeError as error:
                 self._log.warning("the leader label could not be moved yet", error=str(error))
                 await self._pace.sleep(RETRY_SECONDS)
@@ -210,6 +225,17 @@ class Cluster:
             if self._core.desk.in_flight_at_start(record.pod, snapshot):
                 ledger.in_flight.ended(record.uid)
                 ledger.in_flight.found(record.pod, now)
+
+
+def _timings(election: LeaderElectionSettings) -> LeaseTimings:
+    try:
+        return LeaseTimings(
+            duration=election.lease_duration_seconds,
+            renew_deadline=election.renew_deadline_seconds,
+            retry_period=election.retry_period_seconds,
+        )
+    except ValueError as error:
+        raise SettingsError(f"leaderElection: {error}") from error
 
 
 async def credentials(settings: Settings) -> Configuration:

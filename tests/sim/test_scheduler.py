@@ -139,7 +139,5 @@ async def test_devices_of_one_pod_are_taken_for_the_next(
         placed = await scheduler.schedule(made(api, pod(f"p{number}", f"one-{number}")))
         devices.extend(placed.devices)
     assert devices == [f"{node_name(0)}/gpu-{number}" for number in range(4, 8)]
-    assert (
-        msgspec.to_builtins(api.get("ResourceClaim", "default", "one-0").status.reserved_for)[0]["name"]
-        == "p0"
-    )
+    [consumer] = api.get("ResourceClaim", "default", "one-0").status.reserved_for
+    assert consumer.name == "p0"
