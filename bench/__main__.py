@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bench.result import Result
 
-PARTS = ("selectors", "inventory", "verbs", "socket", "allocator", "coldsync", "throughput")
+PARTS = ("selectors", "inventory", "verbs", "telemetry", "socket", "allocator", "coldsync", "throughput")
 """Modules of this folder, each with `run() -> list[Result]`."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -11,17 +12,27 @@ from extender.allocator.columns import SelectorColumns
 from extender.allocator.features import Features
 from extender.allocator.predict import Predictor
 from extender.allocator.shapes import ShapeSearch
+from extender.inventory.health import HealthBook
+from extender.inventory.health_table import parse_health_table
 from extender.inventory.ledger import Ledger
+from extender.inventory.outlook import Lookout
+from extender.inventory.placements import Placements
+from extender.inventory.telemetry import TelemetryStore
 from extender.observability.decisions import DecisionRing
 from extender.observability.metrics import Metrics
 from extender.scoring.bench import Bench
 from extender.scoring.fullness import Pack, Spread
 from extender.scoring.pool import Pool
+from extender.scoring.telemetry import Telemetry
 from extender.selectors import Environment
 from extender.server.record import Recorder
 from extender.server.verbs import VerbDeps, VerbRoutes
 from extender.verbs.desk import Desk, Scope, SlotFinder
+from extender.verbs.health_veto import HealthVeto
+from extender.verbs.memory_veto import MemoryVeto
 from extender.wiring.policyfile import load_policy
+
+Clock = Callable[[], float]
 
 
 class Open:
@@ -44,15 +55,23 @@ class Open:
         raise NotImplementedError(namespace, name, uid, node)
 
 
-def desk_on(book: Ledger) -> VerbRoutes:
+def lookout() -> Lookout:
+    """A fleet of which telemetry knows nothing yet."""
+    table = parse_health_table(Path("policies/health.yaml").read_text("utf-8"), "policies/health.yaml")
+    return Lookout(TelemetryStore(), HealthBook(table))
+
+
+def desk_on(book: Ledger, telemetry: Lookout | None = None, *, clock: Clock = time.time) -> VerbRoutes:
     """The hot routes over a ledger, with the shipped policy."""
+    telemetry = telemetry or lookout()
     columns = SelectorColumns(Environment())
     features = Features.default("1.37")
-    bench = Bench([Pack(), Spread(), Pool(["nvidia.com/gpu*"])])
+    accelerators = ["nvidia.com/gpu*"]
+    bench = Bench([Pack(), Spread(), Pool(accelerators), Telemetry(telemetry, Placements())])
     desk = Desk(
         scope=Scope(frozenset({"default-scheduler"}), frozenset(), {}),
         predictor=Predictor(columns, ShapeSearch(columns, columns.relevant, features)),
-        vetoes=(),
+        vetoes=(HealthVeto(telemetry, accelerators), MemoryVeto(telemetry)),
         bench=bench,
         policy=load_policy(Path("policies/default.yaml"), bench),
         finder=SlotFinder(),
@@ -61,6 +80,4 @@ def desk_on(book: Ledger) -> VerbRoutes:
     open_ = Open()
     recorder = Recorder(DecisionRing(4096), metrics, debug=False)
     recorder.watch(book)
-    return VerbRoutes(
-        VerbDeps(book, desk, open_, open_, open_, recorder, metrics, time.time, time.perf_counter)
-    )
+    return VerbRoutes(VerbDeps(book, desk, open_, open_, open_, recorder, metrics, clock, time.perf_counter))

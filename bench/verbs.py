@@ -24,20 +24,20 @@ def run() -> list[Result]:
     for number in range(CALLS):
         book.upserted("ResourceClaim", claim(f"wanted-{number}", 1 + number % 4))
     routes = desk_on(book)
-    bodies = _bodies()
+    asked = bodies()
     decoder = msgspec.json.Decoder(ExtenderArgs)
     encoder = msgspec.json.Encoder()
-    names = decoder.decode(bodies[0]).node_names or []
+    names = decoder.decode(asked[0]).node_names or []
     filtered = ExtenderFilterResult(node_names=names)
     scored = [HostPriority(name, 5) for name in names]
-    for body in bodies[:10]:
+    for body in asked[:10]:
         routes.filter(body)
         routes.prioritize(body)
     gc.collect()
     gc.freeze()
     ours: list[float] = []
     plain: list[float] = []
-    for body in bodies[10:]:
+    for body in asked[10:]:
         began = perf_counter()
         routes.filter(body)
         routes.prioritize(body)
@@ -57,13 +57,13 @@ def run() -> list[Result]:
     ]
 
 
-def _bodies() -> list[bytes]:
+def bodies() -> list[bytes]:
     """One body a pod, nodes in another order each time, as kube-scheduler's parallel filters leave them."""
     dice = random.Random(7)
     names = [node_name(number) for number in range(NODES)]
-    bodies = []
+    made = []
     for number in range(CALLS):
         dice.shuffle(names)
         args = ExtenderArgs(pod=pod(f"pod-{number}", f"wanted-{number}"), node_names=list(names))
-        bodies.append(msgspec.json.encode(args))
-    return bodies
+        made.append(msgspec.json.encode(args))
+    return made

@@ -87,11 +87,11 @@ class Predictions:
         """Predicted rows for candidate `index`; empty when unpredicted."""
         return [pick.row for pick in self.picks(index)]
 
-    def devices(self) -> DeviceRows:
-        """The devices of all candidates that are predicted."""
+    def devices(self, among: Bool | None = None) -> DeviceRows:
+        """The devices of all candidates that are predicted, or of those `among` them (bool[slots])."""
         wanted = np.zeros(len(self.topology.names), np.bool_)
         wanted[self.slots[(self.status == 0) & (self.slots >= 0)]] = True
-        return self.picker.devices(wanted)
+        return self.picker.devices(wanted if among is None else wanted & among)
 
     def reason(self, index: int) -> Unpredicted | None:
         """Why candidate `index` is unpredicted, None when it is not."""

@@ -37,11 +37,7 @@ class SickNode:
     reason: Reason  # the gravest
     gpus: int
     unfit: int
-
-    @property
-    def entirely(self) -> bool:
-        """Whether nothing on the node is fit."""
-        return self.unfit == self.gpus
+    entirely: bool  # nothing on it is fit
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -270,8 +266,11 @@ class Lookout:
         node = self.store.node(name)
         gpus = [uuid for uuid, row in node.rows.items() if self._is_whole(row)] if node is not None else []
         gravest = self.health.reasons(name, uuids, now)
-        unfit = len(gpus) if NODE in uuids else sum(uuid in uuids for uuid in gpus)
-        return SickNode(gravest[0].reason if gravest else Reason.DEVICE_UNHEALTHY, len(gpus), unfit)
+        reason = gravest[0].reason if gravest else Reason.DEVICE_UNHEALTHY
+        if NODE in uuids:
+            return SickNode(reason, len(gpus), len(gpus), entirely=True)
+        unfit = sum(uuid in uuids for uuid in gpus)
+        return SickNode(reason, len(gpus), unfit, entirely=bool(gpus) and unfit == len(gpus))
 
     def _is_whole(self, row: int) -> bool:
         device = self.store.device(row)

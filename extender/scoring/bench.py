@@ -14,7 +14,7 @@ from extender.scoring.quantise import Int8, first_of_best, quantise
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Opinion:
-    """One judge's scores float64[n] and evidence, with the weight that it counts with."""
+    """One judge's scores float64[n] and evidence, with the weight that it counts with: 0 if it abstained."""
 
     judge: str
     weight: float
@@ -56,10 +56,10 @@ class Bench:
         With `one_best` a tie of the best goes to the first of them.
         """
         opinions = [
-            Opinion(name, weight, *self._judges[name].judge(candidates, snapshot, now))
+            _opinion(name, weight, *self._judges[name].judge(candidates, snapshot, now))
             for name, weight in weights.items()
         ]
-        whole = sum(weights.values())
+        whole = sum(opinion.weight for opinion in opinions)
         total = np.full(len(candidates.slots), 0.5)
         if whole > 0:
             total = np.zeros(len(candidates.slots))
@@ -67,3 +67,9 @@ class Bench:
                 total += opinion.scores * (opinion.weight / whole)
         scores = quantise(total)
         return Ruling(opinions, total, first_of_best(scores) if one_best else scores)
+
+
+def _opinion(name: str, weight: float, scores: Float64, evidence: Evidence) -> Opinion:
+    if len(scores) and np.isnan(scores[0]):
+        return Opinion(name, 0.0, np.full(len(scores), 0.5), evidence)
+    return Opinion(name, weight, scores, evidence)

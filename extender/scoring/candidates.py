@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from extender.inventory.inflight import Assumption
 from extender.inventory.snapshot import Snapshot
 from extender.model.workload import WorkloadClass
+from extender.scoring.thresholds import Thresholds
 
 Int32 = npt.NDArray[np.int32]
 Float64 = npt.NDArray[np.float64]
+
+
+def no_devices() -> tuple[Int32, Int32]:
+    """Nothing is predicted."""
+    return np.zeros(0, np.int32), np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,7 +29,8 @@ class Candidates:
 
     `slots` int32[n] (-1: a node that the ledger does not know); `free` and `total` int32[n]: devices that
     match the pod's first request, `wanted` how many of them it takes; `amounts`: effective requests in
-    thousandths; `rows(i)`: predicted device rows of candidate i.
+    thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: slot and row (int32[m] each) of
+    every predicted device. `assumed`: by pod UID, where other pods will probably land.
     """
 
     workload: WorkloadClass
@@ -33,6 +41,9 @@ class Candidates:
     wanted: int
     amounts: Mapping[str, int]
     rows: Callable[[int], Sequence[int]]
+    devices: Callable[[], tuple[Int32, Int32]] = no_devices
+    assumed: Sequence[tuple[str, Assumption]] = ()
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
 
 Evidence = Callable[[int], str]
@@ -47,4 +58,7 @@ class Judge(Protocol):
         """The name that policies use."""
 
     def judge(self, candidates: Candidates, snapshot: Snapshot, now: float) -> tuple[Float64, Evidence]:
-        """Scores float64[n] in 0..1 (1 is best), and the evidence. All equal when there is nothing to say."""
+        """Scores float64[n] in 0..1 (1 is best), and the evidence. All equal when there is nothing to say.
+
+        All NaN: the judge abstains, and its weight does not count.
+        """

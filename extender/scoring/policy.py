@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from extender.model.errors import SettingsError
 from extender.model.workload import WorkloadClass
+from extender.scoring.thresholds import Thresholds
 
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
@@ -39,6 +40,7 @@ class Policy(_Model):
     ties: Literal["first", "random"] = "first"
     classes: dict[WorkloadClass, Overrides] = Field(default_factory=dict)
     namespaces: dict[str, Overrides] = Field(default_factory=dict)
+    thresholds: Thresholds = Field(default_factory=Thresholds)
 
     def weights(self, workload: WorkloadClass, namespace: str) -> dict[str, float]:
         """Weights for a pod, zero ones left out."""

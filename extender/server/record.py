@@ -13,7 +13,9 @@ import structlog
 from extender.allocator.extended import CLAIM_NAME
 from extender.api.resource import ResourceClaim
 from extender.inventory.ledger import Ledger
+from extender.inventory.placements import Placements
 from extender.inventory.pods import PodRecord, pod_claim_names
+from extender.model.device import DeviceID
 from extender.observability.decisions import DecisionRing
 from extender.observability.metrics import DecisionOutcome, Metrics
 from extender.verbs.desk import Question
@@ -25,11 +27,14 @@ from extender.verbs.views import DecisionView, PredictedDevice
 class Recorder:
     """Writes records on replies; settles them when the ledger sees a pod bound and its claims allocated."""
 
-    def __init__(self, ring: DecisionRing, metrics: Metrics, *, debug: bool) -> None:
-        """`debug`: write one log line a decision."""
+    def __init__(
+        self, ring: DecisionRing, metrics: Metrics, *, debug: bool, placements: Placements | None = None
+    ) -> None:
+        """`debug`: write one log line a decision. `placements` are told where pods went."""
         self._ring = ring
         self._metrics = metrics
         self._debug = debug
+        self._placements = placements or Placements()
         self._log = structlog.get_logger("extender.decisions")
         self._ledger: Ledger | None = None
 
@@ -132,6 +137,9 @@ class Recorder:
             view = self._ring.get(record.uid)
             reason = view.unpredicted if view is not None and view.unpredicted else "none"
             self._metrics.predicted(outcome, reason)
+            if view is not None:
+                ids = [_device_id(device.device) for device in devices]
+                self._placements.placed(record.uid, record.node, ids, view.time)
 
     @staticmethod
     def _devices(record: PodRecord, ledger: Ledger) -> Sequence[PredictedDevice] | None:
@@ -152,3 +160,10 @@ class Recorder:
                 for result in claim.status.allocation.devices.results or ()
             )
         return found
+
+
+def _device_id(text: str) -> DeviceID:
+    """A device by "driver/pool/device"; a pool's name may have slashes."""
+    driver, _, rest = text.partition("/")
+    pool, _, device = rest.rpartition("/")
+    return DeviceID(driver, pool, device)

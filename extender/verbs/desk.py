@@ -5,7 +5,7 @@ Everything here is a function of (request, snapshot, now): a retry, a simulated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
@@ -27,9 +27,11 @@ from extender.model.workload import WorkloadClass
 from extender.scoring.bench import Bench
 from extender.scoring.candidates import Candidates
 from extender.scoring.policy import Policy
+from extender.scoring.thresholds import Thresholds
 from extender.verbs.workload import workload_class
 
 Int8 = npt.NDArray[np.int8]
+Bool = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,16 +46,29 @@ class Question:
     predictions: Predictions
     snapshot: Snapshot
     now: float
+    assumptions: Sequence[tuple[str, Assumption]] = ()
+
+
+def no_detail(_: int) -> str:
+    """Nothing to add."""
+    return ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Refusals:
-    """`refused` int8[n]: 0 passes, k means `reasons[k - 1]`; `text(i)` says it for people, without numbers
-    that differ from node to node (events are aggregated by text); `detail(i)` may have them.
-    """  # noqa: D205 - one sentence
+    """`refused` int8[n]: 0 passes, k means `reasons[k - 1]`.
+
+    The texts have no numbers or names that differ from node to node (events are aggregated by text);
+    `detail(i)`, asked by explain only, has them. `blocked` bool[n]: refused for the device that first fit
+    takes, while others of the node are fit, free and enough. `notes` is for whoever owns the pod: what could
+    not be used of it.
+    """
 
     refused: Int8
     reasons: Sequence[tuple[Reason, str]]
+    detail: Callable[[int], str] = no_detail
+    blocked: Bool | None = None
+    notes: Sequence[str] = ()
 
 
 class Veto(Protocol):
@@ -122,14 +137,15 @@ class Desk:
         slots = self.finder.slots(names, snapshot.topology)
         demand = demand_of(pod, snapshot)
         uid = pod.metadata.uid
-        assumed = frozenset(row for other, held in assumptions if other != uid for row in held.rows)
+        others = [(other, held) for other, held in assumptions if other != uid]
+        assumed = frozenset(row for _, held in others for row in held.rows)
         predictions = self.predictor.predict(demand, slots, snapshot, assumed)
         workload = workload_class(
             pod,
             asks_for_devices=demand.asks_for_devices,
             by_priority_class=self.scope.priority_classes,
         )
-        return Question(pod, names, slots, demand, workload, predictions, snapshot, now)
+        return Question(pod, names, slots, demand, workload, predictions, snapshot, now, others)
 
     def in_flight_at_start(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether an earlier leader may have offered the pod nodes: ours, ungated, unbound, wants devices."""
@@ -145,8 +161,8 @@ class Desk:
         return self.policy.weights(question.workload, question.pod.metadata.namespace)
 
 
-def candidates_of(question: Question) -> Candidates:
-    """The question as judges see it."""
+def candidates_of(question: Question, thresholds: Thresholds | None = None) -> Candidates:
+    """The question as judges see it, with the policy's thresholds."""
     demand, predictions = question.demand, question.predictions
     wanted = 0
     if demand.claims:
@@ -164,4 +180,7 @@ def candidates_of(question: Question) -> Candidates:
         wanted=wanted,
         amounts=demand.amounts,
         rows=predictions.rows,
+        devices=predictions.devices,
+        assumed=question.assumptions,
+        thresholds=thresholds or Thresholds(),
     )

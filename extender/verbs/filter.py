@@ -5,7 +5,7 @@ kube-scheduler has already accepted every node that is offered: a node is refuse
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from extender.inventory.devices import Int32
 from extender.model.reason import Kind, Reason
-from extender.verbs.desk import Desk, Question
+from extender.verbs.desk import Desk, Question, Refusals, no_detail
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -21,7 +21,9 @@ class FilterAnswer:
     """Names that pass, refused ones with a text, or an error (then kube-scheduler drops the rest).
 
     `slots` int32[n] belong to `passed` (-1: a node that the ledger does not know); None in an echo.
-    `counts` has refusals by reason, also those that shadow mode or the switch did not enforce.
+    `counts` has refusals by reason, also those that shadow mode or the switch did not enforce. `blocked`
+    counts nodes whose first device is unhealthy while others would do (DeviceUnhealthyBlocksNode). `notes`
+    says what could not be used of the pod. `detail(i)` has numbers and names about candidate i, if refused.
     """
 
     passed: Sequence[str]
@@ -30,6 +32,9 @@ class FilterAnswer:
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     counts: Mapping[Reason, int] = field(default_factory=dict)
+    blocked: int = 0
+    notes: Sequence[str] = ()
+    detail: Callable[[int], str] = no_detail
 
 
 def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnswer:
@@ -39,20 +44,34 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
     """
     refused = np.zeros(len(question.names), np.int16)
     reasons: list[tuple[Reason, str]] = []
+    heard: list[tuple[int, Refusals]] = []
+    blocked = 0
     for veto in desk.vetoes:
         refusals = veto.refuse(question)
         if refusals is not None:
             more = (refusals.refused > 0) & (refused == 0)
             refused[more] = refusals.refused[more].astype(np.int16) + len(reasons)
+            if refusals.blocked is not None:
+                blocked += int(np.count_nonzero(more & refusals.blocked))
+            heard.append((len(reasons), refusals))
             reasons.extend(refusals.reasons)
+    notes = tuple(note for _, refusals in heard for note in refusals.notes)
     if not reasons or not refused.any():
-        return FilterAnswer(question.names, question.slots)
+        return FilterAnswer(question.names, question.slots, notes=notes)
     counts: dict[Reason, int] = {}
     for number, amount in zip(*np.unique(refused[refused > 0], return_counts=True), strict=True):
         reason = reasons[number - 1][0]
         counts[reason] = counts.get(reason, 0) + int(amount)
+
+    def detail(index: int) -> str:
+        number = int(refused[index])
+        said = [refusals for offset, refusals in heard if offset < number]
+        return said[-1].detail(index) if said else ""
+
     if not enforce:
-        return FilterAnswer(question.names, question.slots, counts=counts)
+        return FilterAnswer(
+            question.names, question.slots, counts=counts, blocked=blocked, notes=notes, detail=detail
+        )
     passed = list(compress(question.names, (refused == 0).tolist()))
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
@@ -61,7 +80,17 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         into = unresolvable if reason.kind is Kind.UNRESOLVABLE else failed
         into[question.names[index]] = f"{reason}: {text}"
     error = "" if passed else _error(counts)
-    return FilterAnswer(passed, question.slots[refused == 0], failed, unresolvable, error, counts)
+    return FilterAnswer(
+        passed,
+        question.slots[refused == 0],
+        failed,
+        unresolvable,
+        error,
+        counts,
+        blocked,
+        notes,
+        detail,
+    )
 
 
 def _error(counts: Mapping[Reason, int]) -> str:

@@ -9,7 +9,7 @@ from extender.verbs.desk import Desk, Question, candidates_of
 def prioritize(desk: Desk, question: Question) -> Ruling:
     """Ask the bench; `scores` of the ruling are what kube-scheduler gets, 0..10 by candidate."""
     return desk.bench.rule(
-        candidates_of(question),
+        candidates_of(question, desk.policy.thresholds),
         desk.weights(question),
         question.snapshot,
         question.now,

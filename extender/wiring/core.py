@@ -14,11 +14,13 @@ from extender.allocator.features import Features
 from extender.allocator.predict import Predictor
 from extender.allocator.shapes import ShapeSearch
 from extender.inventory.ledger import Ledger
+from extender.inventory.placements import Placements
 from extender.observability.decisions import DecisionRing
 from extender.observability.metrics import Metrics
 from extender.scoring.bench import Bench
 from extender.scoring.fullness import Pack, Spread
 from extender.scoring.pool import Pool
+from extender.scoring.telemetry import Telemetry as TelemetryJudge
 from extender.selectors import Environment
 from extender.server.reader import Reader
 from extender.server.record import Recorder
@@ -27,6 +29,8 @@ from extender.server.verbs import VerbDeps, VerbRoutes
 from extender.settings import Settings
 from extender.verbs.bind import Binder
 from extender.verbs.desk import Desk, Scope, SlotFinder
+from extender.verbs.health_veto import HealthVeto
+from extender.verbs.memory_veto import MemoryVeto
 from extender.wiring.clock import steady_clock
 from extender.wiring.policyfile import load_policy
 from extender.wiring.telemetry import Telemetry, build_telemetry
@@ -63,13 +67,16 @@ def build_core(settings: Settings, version: str) -> Core:
     metrics = Metrics(registry, version)
     telemetry = build_telemetry(settings, registry, steady_clock())
     ring = DecisionRing(settings.decisions.ring_size)
-    recorder = Recorder(ring, metrics, debug=settings.logging.level == "debug")
+    placements = Placements()
+    recorder = Recorder(ring, metrics, debug=settings.logging.level == "debug", placements=placements)
     ledger = Ledger(settings.inventory.other_drivers, [recorder])
     recorder.watch(ledger)
     selectors = SelectorColumns(Environment())
     features = Features.default(KUBERNETES)
     search = ShapeSearch(selectors, selectors.relevant, features)
-    bench = Bench([Pack(), Spread(), Pool(settings.inventory.accelerator_resources)])
+    accelerators = settings.inventory.accelerator_resources
+    judge = TelemetryJudge(telemetry.lookout, placements)
+    bench = Bench([Pack(), Spread(), Pool(accelerators), judge])
     scope = Scope(
         frozenset(settings.scheduler.names),
         frozenset(settings.scheduler.excluded_namespaces),
@@ -78,7 +85,7 @@ def build_core(settings: Settings, version: str) -> Core:
     desk = Desk(
         scope=scope,
         predictor=Predictor(selectors, search),
-        vetoes=(),
+        vetoes=(HealthVeto(telemetry.lookout, accelerators), MemoryVeto(telemetry.lookout)),
         bench=bench,
         policy=load_policy(settings.policy.file, bench),
         finder=SlotFinder(),
