@@ -1,1 +1,1 @@
-"""The place of the leader's loop: close, drain, plan, write, release, open. No pod is gated yet."""
+"""What the leader does beside answering: quarantine, nudges; later the loop that plans and releases gangs."""

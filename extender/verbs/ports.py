@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from extender.model.device import DeviceID
 from extender.verbs.views import DecisionView, ExplainView, FleetView, GangView, Identity, NodeView
 
 
@@ -77,6 +78,31 @@ class Authorizer(Protocol):
 
         Raises:
             KubeError: The API server could not be asked.
+        """
+
+
+class QuarantineRules(Protocol):
+    """Taint rules of ours, one a device. Every write first asks whether the Lease is still ours."""
+
+    async def ours(self) -> Mapping[DeviceID, str]:
+        """Names of our rules by device.
+
+        Raises:
+            KubeError: The API server could not be asked.
+        """
+
+    async def taint(self, device: DeviceID, reason: str) -> str | None:
+        """Keep new pods off a device; the rule's name, None when it was not ours to write.
+
+        Raises:
+            KubeError: The API server refused or was not reached.
+        """
+
+    async def clear(self, name: str) -> bool:
+        """Delete a rule of ours; False when the Lease is not ours any more.
+
+        Raises:
+            KubeError: The API server refused or was not reached.
         """
 
 

@@ -194,7 +194,7 @@ class Cluster:
         self._log.info("stopped leading")
 
     async def _take_over(self, term: int) -> None:
-        """List everything in this term, find what may be in flight, let the scheduler come to us, and lead."""
+        """List everything in this term, find what may be in flight, open to the scheduler, and lead."""
         await self.letterbox.resync()
         self._find_in_flight()
         self._synced_term = term

@@ -1,0 +1,148 @@
+"""Pods that a lasting reason keeps waiting, found by their conditions, and woken when the reason is gone.
+
+kube-scheduler retries a rejected pod only after an event that concerns it; that a device is well again is
+none. Its own PodScheduled condition carries our codes ("1 DeviceLost: ..."), so nothing has to be kept: a new
+leader finds the same pods.
+Never: a verdict of its own; the verbs are asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from extender.api.core import Pod
+from extender.inventory.ledger import Ledger
+from extender.inventory.snapshot import Snapshot
+from extender.model.reason import Kind, Reason
+from extender.verbs.desk import Desk
+from extender.verbs.filter import filter_nodes
+
+CONDITION = "PodScheduled"
+_LASTING = {str(reason): reason for reason in Reason if reason.kind is not Kind.PASSING}
+_COUNTED = re.compile(r"(\d+) (" + "|".join(map(re.escape, _LASTING)) + r"):")
+
+
+class NudgeQueue(Protocol):
+    """Where pods wait for their nudge (extender.kube.nudge)."""
+
+    def add(self, namespace: str, name: str, uid: str) -> None:
+        """Nudge this pod soon."""
+
+    def clear(self) -> None:
+        """Forget all that wait."""
+
+
+def reasons_in(message: str) -> dict[Reason, int]:
+    """Nodes by each lasting reason of ours that a condition's message counts."""
+    found: dict[Reason, int] = {}
+    for count, code in _COUNTED.findall(message):
+        found[_LASTING[code]] = found.get(_LASTING[code], 0) + int(count)
+    return found
+
+
+def kept_waiting(pod: Pod) -> Mapping[Reason, int]:
+    """What a pod waits for, by its condition; empty for one that is placed, gated or waits for others."""
+    if pod.spec.node_name or pod.spec.scheduling_gates:
+        return {}
+    for condition in pod.status.conditions or ():
+        if condition.type == CONDITION and condition.status == "False":
+            return reasons_in(condition.message)
+    return {}
+
+
+class Waiting:
+    """Who waits, and for which nodes. `freed` is called again and again.
+
+    The first look at a pod compares with the counts of its condition: what cleared before it was looked at,
+    or under another leader, is missing there. Later looks compare with the look before.
+    """
+
+    def __init__(
+        self, ledger: Ledger, desk: Desk, clock: Callable[[], float], enforce: Callable[[], bool]
+    ) -> None:
+        """`enforce`: whether vetoes count; when they are switched off nobody has to wait for them."""
+        self._ledger = ledger
+        self._desk = desk
+        self._clock = clock
+        self._enforce = enforce
+        self._refused: dict[str, frozenset[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._refused)
+
+    def forget(self) -> None:
+        """Another replica leads."""
+        self._refused.clear()
+
+    def freed(self) -> Iterator[Pod | None]:
+        """Pods that have less to wait for than before; None between two pods, for others on the loop."""
+        snapshot = self._ledger.snapshot()
+        waiting = [
+            (record.pod, counts)
+            for record in snapshot.pods.values()
+            if self._desk.scope.covers(record.pod) and (counts := kept_waiting(record.pod))
+        ]
+        for gone in self._refused.keys() - {pod.metadata.uid for pod, _ in waiting}:
+            del self._refused[gone]
+        names = [name for name in snapshot.topology.names if name]
+        for pod, counts in waiting:
+            refused = self._refusals(pod, names, snapshot)
+            before = self._refused.get(pod.metadata.uid)
+            self._refused[pod.metadata.uid] = frozenset(refused)
+            if _fewer(refused, counts) if before is None else before - refused.keys():
+                yield pod
+            yield None
+
+    def _refusals(self, pod: Pod, names: Sequence[str], snapshot: Snapshot) -> dict[str, Reason]:
+        question = self._desk.question(pod, names, snapshot, (), self._clock())
+        answer = filter_nodes(self._desk, question, enforce=self._enforce())
+        said = {**answer.failed, **answer.unresolvable}
+        return {
+            name: _LASTING[code]
+            for name, text in said.items()
+            if (code := text.partition(":")[0]) in _LASTING
+        }
+
+
+def _fewer(refused: Mapping[str, Reason], counts: Mapping[Reason, int]) -> bool:
+    now = list(refused.values())
+    return any(now.count(reason) < count for reason, count in counts.items())
+
+
+class Nudging:
+    """The leader's loop. `run` while this process leads; then it is cancelled."""
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        queue: NudgeQueue,
+        *,
+        interval_s: float,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._waiting = waiting
+        self._queue = queue
+        self._interval_s = interval_s
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        """Look again and again, from the conditions alone at first."""
+        self._waiting.forget()
+        try:
+            while True:
+                await self.once()
+                await self._sleep(self._interval_s)
+        finally:
+            self._queue.clear()
+            self._waiting.forget()
+
+    async def once(self) -> None:
+        """One look at everybody who waits."""
+        for pod in self._waiting.freed():
+            if pod is None:
+                await self._sleep(0)
+            else:
+                self._queue.add(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
