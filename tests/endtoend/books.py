@@ -29,6 +29,22 @@ def assert_ledger_equals_api(replica: Replica, token: str, admin: ApiClient, sec
             time.sleep(0.25)
 
 
+def assert_no_drift(replica: Replica, seconds: float = 30.0) -> None:
+    """The replica's own drift check, of all kinds and from now on, finds nothing."""
+    since = time.time()
+    while True:
+        metrics = replica.metrics()
+        drifted = {
+            name: value
+            for name, value in metrics.items()
+            if name.startswith("berth_inventory_drift_objects") and value
+        }
+        if metrics["berth_inventory_drift_check_timestamp_seconds"] > since and not drifted:
+            return
+        assert time.time() < since + seconds, drifted or "no drift check in time"
+        time.sleep(0.25)
+
+
 def differences(http: httpx.Client, metrics: dict[str, float], admin: ApiClient) -> list[str]:
     """One line for each thing that the ledger and the API server disagree on."""
     nodes = {node["metadata"]["name"] for node in admin.list_all("v1", "Node")}

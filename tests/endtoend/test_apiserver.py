@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.controlplane import objects
-from tests.endtoend.books import assert_ledger_equals_api, granted_twice
+from tests.endtoend.books import assert_ledger_equals_api, assert_no_drift, granted_twice
 
 if TYPE_CHECKING:
     from tests.endtoend.fleet import Fleet
     from tests.endtoend.replica import Deployed, Replica
 
 pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture
+def settings() -> dict[str, dict[str, Any]]:
+    """The drift check comes often."""
+    return {"kube": {"driftSeconds": 2}}
+
 
 DOWN_S = 8.0
 MOST_ATTEMPTS = 20
@@ -49,6 +56,7 @@ def test_an_api_server_that_was_away_is_followed_again_without_a_busy_loop(
     deployed.cluster.start_apiserver()
     fleet.wait_bound(fleet.create(fleet.pod(f"after-{n}", templates=["one"]) for n in range(5)), seconds=90)
     assert_ledger_equals_api(leader, token, fleet.admin)
+    assert_no_drift(leader)
 
     made = attempts(before, leader.metrics())
     print(f"lists and watches asked for, by kind: {made}")
@@ -74,6 +82,7 @@ def test_a_replica_whose_watches_expired_lists_anew(
     assert_ledger_equals_api(leader, token, fleet.admin, seconds=60)
     fleet.wait_bound(fleet.create(fleet.pod(f"after-{n}", templates=["one"]) for n in range(5)), seconds=90)
     assert_ledger_equals_api(leader, token, fleet.admin)
+    assert_no_drift(leader)
     assert not granted_twice(fleet.admin)
 
     after = leader.metrics()

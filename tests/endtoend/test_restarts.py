@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.endtoend.books import assert_ledger_equals_api, granted_twice
+from tests.endtoend.books import assert_ledger_equals_api, assert_no_drift, granted_twice
 from tests.endtoend.requests import mixed, shared_claims, templates
 
 if TYPE_CHECKING:
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from tests.endtoend.replica import Deployed, Replica
 
 pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture
+def settings() -> dict[str, dict[str, Any]]:
+    """The drift check comes often."""
+    return {"kube": {"driftSeconds": 2}}
+
 
 STREAM = 60
 PAUSE_S = 0.05
@@ -50,6 +57,7 @@ def test_killed_amid_a_stream_of_pods_and_started_again_nothing_is_lost(
 
     assert not granted_twice(fleet.admin)
     assert_ledger_equals_api(leader, token, fleet.admin)
+    assert_no_drift(leader)
 
 
 def test_while_berth_is_down_pods_wait_and_then_go_on(
