@@ -36,10 +36,9 @@ Reader = Callable[[DeviceFacts, Device], object]
 
 @dataclass(eq=False, slots=True)
 class _Verdicts:
-    """Verdicts of one program: by key (codes of its columns), and as a column for one table's version."""
+    """Verdicts of one program: by key (codes of its columns), and as a column over a table's rows so far."""
 
     table: DeviceTable
-    version: int = -1
     column: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))
     by_key: dict[tuple[int, ...], int] = field(default_factory=dict)
 
@@ -72,7 +71,7 @@ class SelectorColumns:
         if kept is None or kept.table is not table:
             kept = _Verdicts(table)
             _keep(self._verdicts, expression, kept)
-        if kept.version != table.version or len(kept.column) < rows:
+        if len(kept.column) < len(table):
             self._refresh(program, kept)
         return kept.column[:rows]
 
@@ -109,8 +108,8 @@ class SelectorColumns:
         )
 
     def _refresh(self, program: Program, kept: _Verdicts) -> None:
-        table = kept.table
-        columns = [self._column(name).over(table) for name in program.reads.columns]
+        table, known = kept.table, len(kept.column)
+        columns = [self._column(name).over(table)[known:] for name in program.reads.columns]
         first, group = group_rows(columns)
         keys = np.stack([column[first] for column in columns], axis=1).tolist()
         if len(kept.by_key) > _UNIQUE:
@@ -120,11 +119,10 @@ class SelectorColumns:
             key = tuple(codes)
             code = kept.by_key.get(key)
             if code is None:
-                value = program.evaluate(table.facts[row]).value
+                value = program.evaluate(table.facts[known + row]).value
                 code = kept.by_key[key] = -1 if value is None else int(value)
             found[at] = code
-        kept.column = found[group]
-        kept.version = table.version
+        kept.column = np.concatenate([kept.column, found[group]])
 
     def _column(self, name: str) -> CodedColumn:
         column = self._columns.get(name)
