@@ -32,6 +32,12 @@ def test_every_shipped_policy_fits_the_schema() -> None:
     assert "default" in {policy.metadata.name for policy in policies}
 
 
+def test_the_health_table_is_the_same_in_the_package_and_in_the_manifests() -> None:
+    shipped = (_ROOT / "policies" / "health.yaml").read_bytes()
+    assert (_ROOT / "extender" / "wiring" / "health.yaml").read_bytes() == shipped
+    assert (_ROOT / "deploy" / "base" / "files" / "policies" / "health.yaml").read_bytes() == shipped
+
+
 def test_every_exported_name_is_there() -> None:
     missing = []
     for found in pkgutil.walk_packages(extender.__path__, "extender."):

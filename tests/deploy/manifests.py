@@ -26,6 +26,7 @@ DEPLOY = ROOT / "deploy"
 BASE = "base"
 BIND = "overlays/bind"
 SECOND_SCHEDULER = "overlays/second-scheduler"
+TELEMETRY = "overlays/telemetry"
 ALL = (BASE, BIND, SECOND_SCHEDULER)
 NAMESPACE = "berth-system"
 SERVICE_ACCOUNT = f"system:serviceaccount:{NAMESPACE}:berth"

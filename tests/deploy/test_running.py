@@ -72,6 +72,7 @@ def running(
     token = deploy_cluster.service_account_token(NAMESPACE, "berth", pod=pod)
     config["kube"]["kubeconfig"] = str(deploy_cluster.kubeconfig(token=token))
     config["policy"]["file"] = str(ROOT / "policies" / "default.yaml")
+    config["telemetry"]["healthTable"] = str(ROOT / "policies" / "health.yaml")
     path = folder / "berth.yaml"
     path.write_text(yaml.safe_dump(config))
     log = folder / "berth.log"

@@ -199,9 +199,9 @@ class Deployed:
         self._kustomization = kustomization
 
     def apply(self) -> None:
-        """Apply all but the Deployments: there is no kubelet that could run them."""
+        """Apply all but the Deployments and DaemonSets: there is no kubelet that could run them."""
         for obj in self._objects:
-            if obj["kind"] != "Deployment":
+            if obj["kind"] not in {"Deployment", "DaemonSet"}:
                 self.admin.apply(obj)
         subprocess.run(
             [str(manifests.DEPLOY / "make-certificates"), str(self.tls), "localhost", "127.0.0.1"],
@@ -248,7 +248,9 @@ class Deployed:
             clientCaFile=str(self.tls / "ca.crt"),
         )
         config["kube"]["kubeconfig"] = str(self.cluster.kubeconfig(token=token))
-        config["policy"]["file"] = str(manifests.DEPLOY / "base" / "files" / "policies" / "default.yaml")
+        policies = manifests.DEPLOY / "base" / "files" / "policies"
+        config["policy"]["file"] = str(policies / "default.yaml")
+        config["telemetry"]["healthTable"] = str(policies / "health.yaml")
         for section, values in settings.items():
             config.setdefault(section, {}).update(values)
         path = home / "berth.yaml"
