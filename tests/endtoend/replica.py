@@ -240,7 +240,9 @@ class Deployed:
         (port,) = free_ports(1)
         home = self.folder / name
         home.mkdir(parents=True, exist_ok=True)
-        config = yaml.safe_load((manifests.DEPLOY / "base" / "files" / "berth.yaml").read_text())
+        files = manifests.DEPLOY / "base" / "files"
+        text = (files / "berth.yaml").read_text().replace("/etc/berth/policies", str(files / "policies"))
+        config = yaml.safe_load(text)
         config["server"].update(host="127.0.0.1", port=port)
         config["server"]["tls"].update(
             certFile=str(self.tls / "berth" / "tls.crt"),
@@ -249,7 +251,6 @@ class Deployed:
         )
         config["kube"]["kubeconfig"] = str(self.cluster.kubeconfig(token=token))
         policies = manifests.DEPLOY / "base" / "files" / "policies"
-        config["policy"]["file"] = str(policies / "default.yaml")
         config["telemetry"]["healthTable"] = str(policies / "health.yaml")
         for section, values in settings.items():
             config.setdefault(section, {}).update(values)

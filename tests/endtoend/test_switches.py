@@ -31,7 +31,8 @@ def switch(deployed: Deployed) -> Iterator[Switch]:
 class Switch:
     """The ConfigMap `berth-safety`, and when a replica has read it.
 
-    No veto is shipped yet, so what a replica made of it is read from its log, where it says each change.
+    What a replica made of it is read from its log, where it says each change; what the switch does to a veto
+    is proved in the room of the verbs.
     """
 
     def __init__(self, deployed: Deployed) -> None:
