@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from extender.api.quantity import Quantity
-from extender.selectors.cost import FAILED, Price
+from extender.selectors.ast import Node
+from extender.selectors.cost import AFTERWARDS, FAILED, Price
 from extender.selectors.declarations import Function, Implementation, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, charge, exceeded
+from extender.selectors.soundness import sound
 from extender.selectors.types import Type
 from extender.selectors.values import is_a, type_name
 
 
-def implementation(function: Function, candidates: list[Overload], args: list[Type]) -> Implementation:
+def implementation(function: Function, candidates: list[Overload], args: list[Node]) -> Implementation:
     """What carries out the call, with the checks that the static types leave open."""
     if function.run is not None:
         return _singleton(function)
@@ -31,9 +33,10 @@ def implementation(function: Function, candidates: list[Overload], args: list[Ty
     return _dispatched(function)
 
 
-def _settled(actual: Type, declared: Type) -> bool:
+def _settled(arg: Node, declared: Type) -> bool:
     """Whether the static type alone says that a value fits."""
-    return actual == declared and not declared.params and declared.kind not in {"dyn", "any", "param"}
+    fixed = arg.type == declared and not declared.params and declared.kind not in {"dyn", "any", "param"}
+    return fixed and sound(arg)
 
 
 def _no_overload(name: str, args: Sequence[Any]) -> CelError:
@@ -96,8 +99,14 @@ def call0(run: Callable[[], Any], price: Price) -> Eval:
     return evaluate
 
 
+def _before(price: Price) -> Callable[[Sequence[Any], Any], int] | None:
+    """The price that is due before the call is carried out, if it is one."""
+    return None if isinstance(price, int) or price in AFTERWARDS else price
+
+
 def call1(arg: Eval, run: Callable[[Any], Any], price: Price) -> Eval:
     """A call with one argument."""
+    before = _before(price)
 
     def evaluate(frame: Frame) -> Any:
         try:
@@ -105,6 +114,9 @@ def call1(arg: Eval, run: Callable[[Any], Any], price: Price) -> Eval:
         except CelError:
             charge(frame, price if isinstance(price, int) else price((FAILED,), FAILED))
             raise
+        if before is not None:
+            charge(frame, before((value,), None))
+            return run(value)
         try:
             result = run(value)
         except CelError:
@@ -120,6 +132,7 @@ def call1(arg: Eval, run: Callable[[Any], Any], price: Price) -> Eval:
 
 def call2(left_arg: Eval, right_arg: Eval, run: Callable[[Any, Any], Any], price: Price) -> Eval:
     """A call with two arguments, both evaluated whatever happens."""
+    before = _before(price)
 
     def failed(frame: Frame, left: Any, right: Any) -> None:
         charge(frame, price if isinstance(price, int) else price((left, right), FAILED))
@@ -139,6 +152,9 @@ def call2(left_arg: Eval, right_arg: Eval, run: Callable[[Any, Any], Any], price
         except CelError:
             failed(frame, first, FAILED)
             raise
+        if before is not None:
+            charge(frame, before((first, second), None))
+            return run(first, second)
         try:
             result = run(first, second)
         except CelError:
@@ -192,6 +208,7 @@ def call_quantity(left_arg: Eval, right: Quantity, cost: int, wanted: int) -> Ev
 def call_many(args: list[Eval], run: Implementation, price: Price) -> Eval:
     """A call that stops at the first argument in error; only an error in the last one is charged."""
     last = len(args) - 1
+    before = _before(price)
 
     def cost(values: list[Any], result: Any) -> int:
         return price if isinstance(price, int) else price(values, result)
@@ -205,6 +222,9 @@ def call_many(args: list[Eval], run: Implementation, price: Price) -> Eval:
                 if place == last:
                     charge(frame, cost([*values, FAILED], FAILED))
                 raise
+        if before is not None:
+            charge(frame, before(values, None))
+            return run(*values)
         try:
             result = run(*values)
         except CelError:

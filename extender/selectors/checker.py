@@ -5,6 +5,7 @@ Owns the rules by which an expression is well-typed; writes what it finds into t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.selectors import types as t
@@ -23,8 +24,9 @@ from extender.selectors.declarations import Function, Functions, Overload
 from extender.selectors.environment import Environment
 from extender.selectors.errors import Issue, Source
 from extender.selectors.library import functions
+from extender.selectors.messages import ENUMS, MESSAGES
 from extender.selectors.types import Type, formatted
-from extender.selectors.values import TypeValue, UInt
+from extender.selectors.values import TypeValue, UInt, Unnamed
 
 _TYPE_NAMES: Final = {
     "bool": t.BOOL,
@@ -128,7 +130,14 @@ class _Checker:
             if bare in scope:
                 return scope[bare], None
         described = _TYPE_NAMES.get(bare)
-        return None if described is None else (t.type_of(described), TypeValue(described.name))
+        if described is not None:
+            return t.type_of(described), TypeValue(described.name)
+        message = MESSAGES.get(bare)
+        if message is not None:
+            known = message.result.kind == "struct"
+            return t.type_of(message.result), TypeValue(bare) if known else Unnamed(bare)
+        number = ENUMS.get(bare)
+        return None if number is None else (t.INT, number)
 
     # -- nodes -----------------------------------------------------------------------------------------
 
@@ -260,7 +269,7 @@ class _Checker:
                 if type_ not in fresh:
                     fresh[type_] = self._new_variable()
                 return fresh[type_]
-            if not type_.params:
+            if not type_.open:
                 return type_
             return Type(type_.kind, type_.name, tuple(renew(p) for p in type_.params))
 
@@ -310,29 +319,36 @@ class _Checker:
         return t.map_of(keys or self._new_variable(), values or self._new_variable())
 
     def _struct(self, node: StructNode) -> Type:
-        """Of the known types the device alone has fields; making one fails at run time."""
+        """Messages by name; making a device is well-typed but fails at run time."""
+        name = node.name.removeprefix(".")
+        message = MESSAGES.get(name)
         found = self._lookup(node.name)
-        is_device = node.name.removeprefix(".") == t.DEVICE.name
-        if found is None and not is_device:
+        fields: Mapping[str, Type] | None = None
+        result = t.ERROR
+        if message is not None:
+            fields, result = message.fields, message.result
+        elif name == t.DEVICE.name:
+            fields, result = self._fields, t.DEVICE
+        elif found is None:
             self._undeclared(node, node.name)
             return t.ERROR
-        if found is not None and found[0].kind != "type":
+        elif found[0].kind != "type":
             self._report(node, f"'{found[0].name}' is not a type")
-        elif found is not None:
+        else:
             self._report(node, f"'{found[0].params[0].name}' is not a message type")
-        for name, value, optional, offset in node.fields:
+        for field, value, optional, offset in node.fields:
             actual = self.check(value)
-            wanted = self._fields.get(name) if is_device else t.ERROR
+            wanted = t.ERROR if fields is None else fields.get(field)
             if wanted is None:
-                self.issues.append(self._source.issue(offset, f"undefined field '{name}'"))
+                self.issues.append(self._source.issue(offset, f"undefined field '{field}'"))
                 continue
             if optional:
                 actual = self._unwrapped(value, actual)
             if not self._assignable(wanted, actual):
-                text = f"expected type of field '{name}' is '{formatted(wanted)}'"
+                text = f"expected type of field '{field}' is '{formatted(wanted)}'"
                 text += f" but provided type is '{formatted(actual)}'"
                 self.issues.append(self._source.issue(offset, text))
-        return t.DEVICE if is_device else t.ERROR
+        return result
 
     def _fold(self, node: Fold) -> Type:
         range_type = self._substitute(self.check(node.range))

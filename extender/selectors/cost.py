@@ -163,6 +163,9 @@ def _sets(factor: int) -> Callable[[Sequence[Any], Any], int]:
     return price
 
 
+AFTERWARDS: Final = frozenset({_twice_result, _output})
+"""Prices that need the result; others are due before the call, so that one too dear is never carried out."""
+
 _BY_OVERLOAD_FIRST: Final[dict[str, Price]] = {
     "list_slice": _output,
     "list_flatten": _flatten,

@@ -103,7 +103,7 @@ class Source:
         if snippet is None or len(snippet) > _MAX_SNIPPET:
             return head
         snippet = snippet.replace("\t", " ")
-        before = "".join("．" if ord(c) > 127 else "." for c in snippet[: issue.column])  # noqa: RUF001
+        before = "".join("．" if ord(c) > 127 else "." for c in snippet[: issue.column])  # noqa: RUF001 - as below
         at = snippet[issue.column : issue.column + 1]
         mark = "＾" if at and ord(at) > 127 else "^"  # noqa: RUF001 - the wide mark below wide characters
         return f"{head}\n | {snippet}\n | {before}{mark}"

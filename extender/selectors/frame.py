@@ -15,16 +15,24 @@ NO_VARIABLES: Final[list[Any]] = []
 """Shared by frames without variables; never written to."""
 
 
-class Frame:
-    """State of one evaluation. `left` is the cost that may still be used."""
+WORK_LIMIT: Final = 12_000_000
+"""Values that one evaluation may visit or make beside what its cost counts (see `work`).
 
-    __slots__ = ("device", "left", "limit", "variables")
+Comparing flat lists reaches the cost limit first: it is priced at a tenth of their length.
+"""
+
+
+class Frame:
+    """State of one evaluation. `left` is the cost that may still be used, `work` the work beside it."""
+
+    __slots__ = ("device", "left", "limit", "variables", "work")
 
     def __init__(self, device: Prepared, limit: int, variables: list[Any]) -> None:
         self.device = device
         self.limit = limit
         self.left = limit
         self.variables = variables
+        self.work = WORK_LIMIT
 
 
 Eval = Callable[[Frame], Any]

@@ -6,12 +6,10 @@ are evaluated. Raises ProgramError where upstream can't make a program of a well
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
 
-from extender.model.device import DeviceFacts
-from extender.selectors import loops
+from extender.selectors import loops, work
 from extender.selectors.ast import (
     Call,
     Fold,
@@ -36,46 +34,33 @@ from extender.selectors.closures import (
 )
 from extender.selectors.cost import LIST, MAP, STRUCT, price
 from extender.selectors.declarations import Functions
-from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
 from extender.selectors.errors import CelError
-from extender.selectors.frame import NO_VARIABLES, Eval, Frame, charge, exceeded
+from extender.selectors.frame import Eval, Frame, charge
 from extender.selectors.library import functions, quantity, regex
 from extender.selectors.library.conversions import CONVERSIONS
+from extender.selectors.messages import MESSAGES
+from extender.selectors.messages import build as build_message
 from extender.selectors.paths import Choice, Path, Step, device_text_equals
+from extender.selectors.planned import (
+    Computed,
+    Const,
+    Plan,
+    ProgramError,
+    aggregate,
+    evaluator,
+    fixed,
+    membership,
+)
+from extender.selectors.soundness import holds_no_values
 from extender.selectors.values import (
     MapValue,
     Optional,
     UInt,
+    Unnamed,
     equal,
-    refuse_unhashable,
     show,
 )
-
-
-class ProgramError(Exception):
-    """Upstream refuses to make a program. The message is upstream's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A value known while planning; costs nothing."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A closure that charges for itself.
-
-    fixed: it depends on nothing: the value and its price, or True when it always fails.
-    """
-
-    run: Eval
-    fixed: tuple[Any, int] | bool = False
-
-
-Plan = Const | Computed | Path | Choice
 
 _FIXED: Final = frozenset(
     {"quantity", "semver", "isQuantity", "isSemver", "ip", "cidr", "url", "isIP", "isCIDR", "isURL"}
@@ -83,16 +68,6 @@ _FIXED: Final = frozenset(
 """Functions that are carried out once when their arguments are constants; their price stays due each time."""
 _STEP_TYPES: Final = frozenset({str, int, UInt, bool, float})
 _ACCU: Final = "@result"
-
-
-def evaluator(plan: Plan) -> Eval:
-    """The closure of a plan, charging for all of it."""
-    if isinstance(plan, Const):
-        value = plan.value
-        return lambda _frame: value
-    if isinstance(plan, Computed):
-        return plan.run
-    return plan.evaluator()
 
 
 def build(root: Node, environment: Environment) -> tuple[Eval, int]:
@@ -113,7 +88,7 @@ class _Planner:
         if isinstance(node, Literal):
             return Const(node.value)
         if isinstance(node, Ident):
-            return Const(node.constant) if node.constant is not None else self._name(node)
+            return self._name(node) if node.constant is None else _named(node.constant)
         if isinstance(node, Select):
             return self._select(node)
         if isinstance(node, Call):
@@ -125,7 +100,7 @@ class _Planner:
         if isinstance(node, Fold):
             return Computed(self._fold(node))
         assert isinstance(node, StructNode)
-        return Computed(_struct(node.name, tuple(self.eval(value) for _, value, _, _ in node.fields)))
+        return Computed(self._struct(node))
 
     def eval(self, node: Node) -> Eval:
         """The closure of a node."""
@@ -149,7 +124,7 @@ class _Planner:
 
     def _select(self, node: Select) -> Plan:
         if node.constant is not None:
-            return Const(node.constant)
+            return _named(node.constant)
         path = self._path(self.plan(node.operand))
         path.add(Step(node.field, test=node.test))
         if node.test:
@@ -174,7 +149,7 @@ class _Planner:
         if node.function in {"_&&_", "_||_"}:
             return self._logical(node)
         plans = [self.plan(arg) for arg in ([] if node.target is None else [node.target]) + node.args]
-        special = _SPECIAL.get(node.function)
+        special = self._special.get(node.function)
         if special is not None:
             return special(self, node, plans)
         if node.function in {"or", "orValue"}:
@@ -183,16 +158,17 @@ class _Planner:
         overload = node.overloads[0] if len(node.overloads) == 1 else None
         overload_id = overload.id if overload is not None else ""
         if overload_id == "in_list" and isinstance(plans[1], Const):
-            membership = _membership(plans[0], plans[1].value)
-            if membership is not None:
-                return membership
+            found = membership(plans[0], plans[1].value)
+            if found is not None:
+                return found
         nodes = ([] if node.target is None else [node.target]) + node.args
-        run = implementation(function, node.overloads, [arg.type for arg in nodes])
+        run = implementation(function, node.overloads, nodes)
         if node.function in CONVERSIONS and len(plans) == 1 and isinstance(plans[0], Const):
             try:
                 return Const(run(plans[0].value))
             except CelError as error:
                 raise ProgramError(str(error)) from error
+        plans = _watched(node.function, plans, nodes)
         cost = price(node.function, overload_id)
         variadic = overload is None and function.run is None
         pattern = plans[1] if len(plans) > 1 else None
@@ -205,10 +181,12 @@ class _Planner:
                 run, variadic = compiled, True
         variadic = variadic or (overload is not None and overload.variadic)
         closure = self._closure(plans, run, cost, variadic=variadic)
+        if node.function in work.MAKING:
+            closure = work.made(closure, work.MAKING[node.function])
         if node.function in _FIXED and all(
             isinstance(p, Const) or (isinstance(p, Computed) and p.fixed) for p in plans
         ):
-            return _fixed(closure)
+            return fixed(closure)
         return Computed(closure)
 
     @staticmethod
@@ -257,6 +235,8 @@ class _Planner:
             if quick is not None:
                 return Computed(quick)
             return Computed(equal_text(evaluator(plans[0]), right.value, negated=negated))
+        plans = _watched(node.function, plans, node.args)
+        right = plans[1]
         if negated:
             return Computed(
                 call2(evaluator(plans[0]), evaluator(right), unequal, price("_!=_", "not_equals"))
@@ -314,8 +294,9 @@ class _Planner:
     def _plain(self, node: Call, plans: list[Plan]) -> Plan:
         function = self._functions[node.function]
         overload_id = node.overloads[0].id if len(node.overloads) == 1 else ""
-        run = implementation(function, node.overloads, [arg.type for arg in node.args])
-        return Computed(self._closure(plans, run, price(node.function, overload_id), variadic=False))
+        run = implementation(function, node.overloads, node.args)
+        closure = self._closure(plans, run, price(node.function, overload_id), variadic=False)
+        return Computed(work.made(closure) if node.type.kind in {"list", "dyn"} else closure)
 
     # -- aggregates ------------------------------------------------------------------------------------
 
@@ -323,7 +304,7 @@ class _Planner:
         plans = [self.plan(element) for element in node.elements]
         optional = node.optional
         run = list_maker(tuple(evaluator(p) for p in plans), optional)
-        return _aggregate(run, plans, LIST)
+        return aggregate(run, plans, LIST)
 
     def _map(self, node: MapNode) -> Plan:
         plans: list[Plan] = []
@@ -332,7 +313,29 @@ class _Planner:
             key_plan, value_plan = self.plan(key), self.plan(value)
             plans += [key_plan, value_plan]
             entries.append((evaluator(key_plan), evaluator(value_plan), optional))
-        return _aggregate(map_maker(tuple(entries)), plans, MAP)
+        return aggregate(map_maker(tuple(entries)), plans, MAP)
+
+    def _struct(self, node: StructNode) -> Eval:
+        name = node.name.removeprefix(".")
+        message = MESSAGES.get(name)
+        fields = tuple((field, self.eval(value), optional) for field, value, optional, _ in node.fields)
+
+        def make(frame: Frame) -> Any:
+            given = [(field, value(frame), optional) for field, value, optional in fields]
+            if message is None:  # declared, but upstream can't make it
+                raise CelError(f"unknown type '{name}'")
+            return build_message(name, message, given)
+
+        def run(frame: Frame) -> Any:
+            try:
+                made = make(frame)
+            except CelError:
+                charge(frame, STRUCT)
+                raise
+            charge(frame, STRUCT)
+            return made
+
+        return run
 
     # -- comprehensions --------------------------------------------------------------------------------
 
@@ -343,6 +346,8 @@ class _Planner:
     def _fold(self, node: Fold) -> Eval:
         initial = self._initial(node)
         bound = node.var == "#unused" and isinstance(node.range, ListNode) and not node.range.elements
+        if bound and node.step.type.kind == "type":  # the step is never carried out, but upstream plans it
+            raise ProgramError(f"reference to undefined type: {node.accu}")
         range_ = None if bound else self.eval(node.range)
         slots = loops.Slots(self._slot(), self._slot(), self._slot() if node.var2 else -1)
         outer = {**self._scopes[-1], node.accu: loops.accumulator(slots.accu, initial)}
@@ -375,121 +380,41 @@ class _Planner:
             return lambda _frame: MapValue({})
         return self.eval(node.accu_init)
 
+    _special: ClassVar[Mapping[str, Callable[[_Planner, Call, list[Plan]], Plan]]] = {
+        "_?_:_": _conditional,
+        "_==_": _equal,
+        "_!=_": _equal,
+        "_[_]": _indexed,
+        "_[?_]": _indexed,
+        "_?._": _indexed,
+        "@not_strictly_false": _not_false,
+        "_+_": _append,
+        "cel.@mapInsert": _insert,
+    }
+    """Functions that are planned in ways of their own."""
 
-_SPECIAL: Final[dict[str, Callable[[_Planner, Call, list[Plan]], Plan]]] = {
-    "_?_:_": _Planner._conditional,  # noqa: SLF001
-    "_==_": _Planner._equal,  # noqa: SLF001
-    "_!=_": _Planner._equal,  # noqa: SLF001
-    "_[_]": _Planner._indexed,  # noqa: SLF001
-    "_[?_]": _Planner._indexed,  # noqa: SLF001
-    "_?._": _Planner._indexed,  # noqa: SLF001
-    "@not_strictly_false": _Planner._not_false,  # noqa: SLF001
-    "_+_": _Planner._append,  # noqa: SLF001
-    "cel.@mapInsert": _Planner._insert,  # noqa: SLF001
-}
+
+def _watched(function: str, plans: list[Plan], nodes: list[Node]) -> list[Plan]:
+    """The plans, counting the work of a function that looks into its arguments."""
+    if function not in work.VISITING or (
+        function in {"_==_", "_!=_"} and any(holds_no_values(n) for n in nodes)
+    ):
+        return plans
+    pairwise = function in work.PAIRWISE
+    return [
+        plan
+        if isinstance(plan, Const) or holds_no_values(node)
+        else Computed(work.visited(evaluator(plan), pairwise=pairwise))
+        for plan, node in zip(plans, nodes, strict=True)
+    ]
 
 
 def _whole_device(frame: Frame) -> Any:
     return frame.device.whole()
 
 
-def _struct(name: str, values: tuple[Eval, ...]) -> Eval:
-    """Structs are declared, but upstream can't make them."""
-
-    def run(frame: Frame) -> Any:
-        failure = CelError(f"unknown type '{name.removeprefix('.')}'")
-        for value in values:
-            try:
-                value(frame)
-            except CelError as error:
-                failure = error
-                break
-        charge(frame, STRUCT)
-        raise failure
-
-    return run
-
-
-def _fixed(closure: Eval) -> Computed:
-    """Carry a call of constants out now; later only its price and its outcome are repeated."""
-    frame = _scratch()
-    try:
-        value = closure(frame)
-    except CelError as error:
-        return Computed(_repeat(None, str(error), frame.limit - frame.left), fixed=True)
-    cost = frame.limit - frame.left
-    return Computed(_repeat(value, None, cost), fixed=(value, cost))
-
-
-def _scratch() -> Frame:
-    """A frame for what needs no device."""
-    return Frame(Prepared(DeviceFacts(driver="")), 1 << 62, NO_VARIABLES)
-
-
-def _repeat(value: Any, failure: str | None, cost: int) -> Eval:
-    def run(frame: Frame) -> Any:
-        frame.left = left = frame.left - cost
-        if left < 0:
-            exceeded(frame, units=False)
-        if failure is not None:
-            raise CelError(failure)
-        return value
-
-    return run
-
-
-def _membership(item: Plan, values: list[Any]) -> Plan | None:
-    """`x in [constants]` as a look-up that costs nothing; None when the list isn't all simple."""
-    if not values:
-        return Const(value=False)
-    others: set[tuple[type, Any]] = set()
-    numbers: set[Any] = set()
-    floats: set[float] = set()
-    for value in values:
-        kind = type(value)
-        if kind in {int, UInt, float}:
-            numbers.add(value)
-            floats.add(float(value))
-        elif kind in {str, bool}:
-            others.add((kind, value))
-        else:
-            return None
-    run = evaluator(item)
-
-    def contained(frame: Frame) -> bool:
-        value = run(frame)
-        kind = type(value)
-        if kind is str or kind is bool:
-            return (kind, value) in others
-        if kind is float:
-            return value in floats
-        if kind is int or kind is UInt:
-            return value in numbers
-        refuse_unhashable(value)
-        return False
-
-    return Computed(contained)
-
-
-def _aggregate(run: Eval, plans: list[Plan], cost: int) -> Plan:
-    if all(isinstance(p, Const) for p in plans):
-        try:
-            return Const(run(_scratch()))
-        except CelError as error:
-            text = str(error)
-
-            def failing(_frame: Frame) -> Any:
-                raise CelError(text)
-
-            return Computed(failing)
-
-    def evaluate(frame: Frame) -> Any:
-        try:
-            value = run(frame)
-        except CelError:
-            charge(frame, cost)
-            raise
-        charge(frame, cost)
-        return value
-
-    return Computed(evaluate)
+def _named(value: Any) -> Const:
+    """What a name stands for when it is no variable's."""
+    if isinstance(value, Unnamed):
+        raise ProgramError(f"reference to undefined type: {value.name}")
+    return Const(value)

@@ -21,7 +21,8 @@ from extender.selectors.environment import Environment
 from extender.selectors.errors import Aborted, CelError, CompileError, CostExceeded, Issue, Rejected, Source
 from extender.selectors.frame import NO_VARIABLES, Eval, Frame
 from extender.selectors.parser import parse
-from extender.selectors.plan import ProgramError, build
+from extender.selectors.plan import build
+from extender.selectors.planned import ProgramError
 from extender.selectors.reads import Reads, find_reads
 from extender.selectors.semver import Semver
 from extender.selectors.types import Type

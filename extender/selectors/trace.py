@@ -17,7 +17,8 @@ from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
 from extender.selectors.errors import Aborted, CelError, CostExceeded
 from extender.selectors.frame import Frame
-from extender.selectors.plan import ProgramError, build
+from extender.selectors.plan import build
+from extender.selectors.planned import ProgramError
 from extender.selectors.program import Program
 from extender.selectors.semver import Semver
 from extender.selectors.unparse import is_name, literal, text

@@ -5,17 +5,26 @@ Owns the types, their text form and assignability (cel-go checker/types.go). Kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: its kind, its name (structs, opaque types, type parameters) and its parameters."""
+    """A type: its kind, its name (structs, opaque types, type parameters) and its parameters.
+
+    nullable: a wrapper, which takes null too and else is the type that it wraps. open: a type parameter is in
+    it. Neither tells types apart.
+    """
 
     kind: str
     name: str
     params: tuple[Type, ...] = ()
+    nullable: bool = field(default=False, compare=False)
+    open: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "open", self.kind == "param" or any(p.open for p in self.params))
 
     def __str__(self) -> str:
         return declared(self)
@@ -73,6 +82,11 @@ def type_of(described: Type) -> Type:
     return Type("type", "type", (described,))
 
 
+def nullable(wrapped: Type) -> Type:
+    """The wrapper of a type."""
+    return replace(wrapped, nullable=True)
+
+
 def is_dyn(t: Type) -> bool:
     """Tell whether the type is known at run time only."""
     return t.kind in {"dyn", "any"}
@@ -103,14 +117,14 @@ def formatted(t: Type) -> str:
     if known is not None:
         return known
     if not t.params:
-        return t.name
+        return f"wrapper({t.name})" if t.nullable else t.name
     return f"{t.name}({', '.join(formatted(p) for p in t.params)})"
 
 
 def declared(t: Type) -> str:
     """The type as Type.String() shows it: timestamps and null by their full names."""
     if not t.params:
-        return t.name
+        return f"wrapper({t.name})" if t.nullable else t.name
     return f"{t.name}({', '.join(declared(p) for p in t.params)})"
 
 
@@ -132,7 +146,7 @@ def substitute(mapping: Mapping, t: Type, *, to_dyn: bool) -> Type:
         if found is None:
             return DYN if to_dyn else t
         t = found
-    if not t.params:
+    if not t.open:
         return t
     return Type(t.kind, t.name, tuple(substitute(mapping, p, to_dyn=to_dyn) for p in t.params))
 
@@ -166,9 +180,9 @@ def _assignable(mapping: Mapping, t1: Type, t2: Type) -> bool:  # noqa: PLR0911 
     if is_dyn(t1) or is_dyn(t2) or t1.kind == "error" or t2.kind == "error":
         return True
     if t1.kind == "null":
-        return _nullable(t2)
+        return _takes_null(t2)
     if t2.kind == "null":
-        return _nullable(t1)
+        return _takes_null(t1)
     if t1.kind == "type":
         return t2.kind == "type"
     if t1.kind in {"opaque", "list", "map"}:
@@ -201,8 +215,8 @@ def _substitution(mapping: Mapping, t1: Type, t2: Type) -> tuple[bool, bool]:
     return False, False
 
 
-def _nullable(t: Type) -> bool:
-    return t.kind in {"opaque", "struct", "any", "duration", "timestamp", "null"}
+def _takes_null(t: Type) -> bool:
+    return t.nullable or t.kind in {"opaque", "struct", "any", "duration", "timestamp", "null"}
 
 
 def most_general(t1: Type, t2: Type) -> Type:
@@ -226,6 +240,8 @@ def _covers(t1: Type, t2: Type) -> bool:
 
 def _absent(mapping: Mapping, t: Type, within: Type) -> bool:
     """Tell whether the type parameter t occurs nowhere in the other type (occurs check)."""
+    if not within.open:
+        return True
     if t == within:
         return False
     if within.kind == "param":

@@ -54,6 +54,15 @@ class TypeValue:
         self.name = name
 
 
+class Unnamed:
+    """Stands where a message's name is used as a value: its type is known, but upstream has no such value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class Optional:
     """An optional; `NONE` is the empty one."""
 
@@ -77,9 +86,9 @@ class SumQuantity(Quantity):
         """The same quantity as a result of a sum."""
         return cls(
             quantity._unscaled,  # noqa: SLF001 - its own base class
-            quantity._exponent,  # noqa: SLF001
-            format=quantity._format,  # noqa: SLF001
-            decimal=quantity._decimal,  # noqa: SLF001
+            quantity._exponent,  # noqa: SLF001 - its own base class
+            format=quantity._format,  # noqa: SLF001 - its own base class
+            decimal=quantity._decimal,  # noqa: SLF001 - its own base class
         )
 
 
@@ -100,7 +109,7 @@ class MapValue:
         kind = type(key)
         if kind is bool:
             key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES:
+        elif kind not in _KEY_TYPES or key != key:  # noqa: PLR0124 - NaN is no key, though it may be one object
             return MISSING if self.default is None else self.default
         found = self.data.get(key, MISSING)
         if found is MISSING and self.default is not None:
@@ -112,19 +121,19 @@ class MapValue:
         kind = type(key)
         if kind is bool:
             key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES:
+        elif kind not in _KEY_TYPES or key != key:  # noqa: PLR0124 - NaN is no key
             return False
         return key in self.data
 
     def keys(self) -> Iterator[Any]:
         """The keys as values."""
         for key in self.data:
-            yield key.value if type(key) is _BoolKey else key
+            yield key.value if type(key) in _WRAPPED else key
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Pairs of key and value."""
         for key, value in self.data.items():
-            yield (key.value if type(key) is _BoolKey else key), value
+            yield (key.value if type(key) in _WRAPPED else key), value
 
 
 class _BoolKey:
@@ -152,6 +161,8 @@ def map_key(key: Any) -> Any:
     kind = type(key)
     if kind is bool:
         return TRUE_KEY if key else FALSE_KEY
+    if kind is float and math.isnan(key):
+        return float(key.hex())  # an object of its own: every NaN is another key
     if kind in _KEY_TYPES:
         return key
     refuse_unhashable(key)
@@ -172,6 +183,8 @@ class _OddKey:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+
+_WRAPPED: Final = frozenset({_BoolKey, _OddKey})
 
 _NAMES: Final[dict[type, str]] = {
     bool: "bool",
@@ -268,6 +281,8 @@ def compare_numbers(  # noqa: PLR0911 - one return for each pair of types
 
 
 _NUMBERS: Final = frozenset({int, UInt, float})
+_SIMPLE: Final = frozenset({int, UInt, str, bytes})
+"""Types whose lists Python compares as the language does."""
 
 
 def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one return for each type's Equal upstream
@@ -282,6 +297,8 @@ def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one return for each
     if kind is list:
         if type(right) is not list or len(left) != len(right):
             return False
+        if _SIMPLE.issuperset(map(type, left)) and _SIMPLE.issuperset(map(type, right)):
+            return bool(left == right)
         return not any(_differ(a, b) for a, b in zip(left, right, strict=True))
     if kind is MapValue:
         return _equal_maps(left, right)
@@ -395,6 +412,8 @@ def go_float(  # noqa: PLR0911 - one return for each form of number
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     text = repr(value)
+    if 0.001 <= value < 100_000.0 or value == 0.0:
+        return text.removesuffix(".0")
     mantissa, _, exponent = text.partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     mantissa = mantissa.lstrip("-")

@@ -34,11 +34,11 @@ _COMMON: Final = (
     time_.FUNCTIONS,
     url.FUNCTIONS,
     regex.FUNCTIONS,
+    strings.FUNCTIONS,  # before the lists: indexOf's overloads are tried in this order
     k8s_lists.FUNCTIONS,
     authz.FUNCTIONS,
     optionals.FUNCTIONS,
     quantity.FUNCTIONS,
-    strings.FUNCTIONS,
     sets.FUNCTIONS,
     ip.FUNCTIONS,
     cidr.FUNCTIONS,

@@ -155,15 +155,15 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
 
 
 def _float(verb: str, precision: int, value: float) -> str:
-    """As golang.org/x/text prints in English."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "\u221e" if value > 0 else "-\u221e"
+    """As golang.org/x/text prints in English: %e has six places whatever is asked, zero has no sign."""
+    if not math.isfinite(value):
+        shown = "NaN" if math.isnan(value) else ("\u221e" if value > 0 else "-\u221e")
+        return shown.rjust(precision) if verb == "e" else shown
+    value = value or 0.0
     if verb == "f":
         return format(value, f",.{precision}f")
-    mantissa, _, exponent = f"{value:.{min(precision, 300)}e}".partition("e")
-    return f"{mantissa}\u202f\u00d7\u202f10{_superscript(int(exponent))}"
+    mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
+    return f"{mantissa}\u00d710{_superscript(int(exponent))}"
 
 
 def _superscript(exponent: int) -> str:

@@ -81,14 +81,25 @@ def _find_with(compiled: Any, text: str) -> str:
 
 
 def _all_with(compiled: Any, text: str, limit: int) -> list[str]:
+    """All matches as Go finds them: no empty one right behind another, none within a character."""
     results: list[str] = []
     if limit == 0:
         return results
-    for found in compiled.finditer(text):
-        results.append(str(found.group()))
+    data = text.encode()  # in bytes the library need not count characters for each match
+    before = -1
+    for found in compiled.finditer(data):
+        start, end = found.span()
+        if start == end and (start == before or _within_character(data, start)):
+            continue
+        before = end
+        results.append(data[start:end].decode())
         if len(results) == limit:
             break
     return results
+
+
+def _within_character(data: bytes, place: int) -> bool:
+    return place < len(data) and data[place] & 0xC0 == 0x80
 
 
 def _dynamic(pattern: str) -> Any:
