@@ -14,7 +14,7 @@ from extender.allocator.evaluator import SelectorFault
 from extender.selectors import Environment
 from tests.oracle.campaign import Campaign
 from tests.oracle.strategies.draw import inputs
-from tests.oracle.strategies.expressions import Node, SelectorInput, selector
+from tests.oracle.strategies.expressions import SelectorInput, selector
 from tests.oracle.strategies.quantities import quantity_pair
 from tests.oracle.strategies.worlds import world
 from tests.oracle.subjects.allocator import AllocatorSubject
@@ -57,8 +57,7 @@ def test_a_slice_of_the_fuzz_finds_no_difference(
 def test_a_difference_once_found_stays_gone(oracle: Oracle, path: Path) -> None:
     case = json.loads(path.read_text())
     if "expression" in case:
-        made = SelectorInput(Node(("bool",), (case["expression"],)), case["expression"], case["device"])
-        difference = Campaign(SelectorSubject(), oracle).difference_of(made)
+        difference = Campaign(SelectorSubject(), oracle).difference_of(SelectorInput.of(case))
     elif "slices" in case:
         difference = Campaign(_allocator(), oracle).difference_of(case)
     else:

@@ -6,7 +6,7 @@ An expression is a tree, so that a failing one can be shrunk by replacing parts 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.oracle.strategies import grammar
@@ -78,15 +78,25 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SelectorInput:
-    """One selector case: an expression tree, its text (which may have been damaged) and a device."""
+    """One selector case: an expression tree, its text (which may have been damaged), device and environment.
+
+    The environment has the oracle's names: stored, consumableCapacity, listTypeAttributes.
+    """
 
     tree: Node
     text: str
     device: dict[str, Any]
+    environment: dict[str, bool] = field(default_factory=lambda: {"stored": True})
+
+    @classmethod
+    def of(cls, case: dict[str, Any]) -> SelectorInput:
+        """A case that was written down: expression, device and, if not the scheduler's, environment."""
+        tree = Node(("bool",), (case["expression"],))
+        return cls(tree, case["expression"], case["device"], case.get("environment", {"stored": True}))
 
     def question(self) -> dict[str, Any]:
         """The case as the oracle is asked."""
-        return {"expression": self.text, "device": self.device, "environment": {"stored": True}}
+        return {"expression": self.text, "device": self.device, "environment": self.environment}
 
 
 def selector(rng: random.Random) -> SelectorInput:
@@ -102,7 +112,18 @@ def selector(rng: random.Random) -> SelectorInput:
         text = _nested(rng)
     elif chance(rng, 3):
         text = pick(rng, ("  {}\n", "// why\n{}", "{} // because", "\n\n{}", "({})", "\t{}")).format(text)
-    return SelectorInput(tree, text, device(rng))
+    return SelectorInput(tree, text, device(rng), _environment(rng))
+
+
+def _environment(rng: random.Random) -> dict[str, bool]:
+    """Mostly the scheduler's; sometimes that of an API server on create, with its gates."""
+    if not chance(rng, 6):
+        return {"stored": True}
+    return {
+        "stored": False,
+        "consumableCapacity": chance(rng, 50),
+        "listTypeAttributes": chance(rng, 50),
+    }
 
 
 class _Maker:

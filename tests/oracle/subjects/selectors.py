@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     from tests.oracle.subjects.subject import KnownBug
 
 _REPEATS = 60
+_SCHEDULER = {"stored": True}
 
 
 class SelectorSubject:
     """`extender.selectors` beside k8s.io/dynamic-resource-allocation cel, as the scheduler uses it."""
 
     name = "selectors"
-
-    def __init__(self) -> None:
-        self._environment = Environment()
 
     def generate(self, rng: random.Random) -> SelectorInput:
         return selector(rng)
@@ -41,7 +39,7 @@ class SelectorSubject:
         return oracle.selectors(made.question() for made in inputs)
 
     def ours(self, made: SelectorInput) -> SelectorVerdict:
-        program = selectors.compile(made.text, self._environment)
+        program = selectors.compile(made.text, _environment(made))
         if isinstance(program, selectors.CompileError):
             return SelectorVerdict("compile error", program.message)
         verdict = program.evaluate(facts(made.device))
@@ -83,7 +81,17 @@ class SelectorSubject:
                 yield replace(made, device={**made.device, part: less})
 
     def as_case(self, made: SelectorInput) -> dict[str, Any]:
-        return {"expression": made.text, "device": made.device}
+        case: dict[str, Any] = {"expression": made.text, "device": made.device}
+        return case if made.environment == _SCHEDULER else case | {"environment": made.environment}
+
+
+def _environment(made: SelectorInput) -> Environment:
+    named = made.environment
+    return Environment(
+        stored=named["stored"],
+        consumable_capacity=named.get("consumableCapacity", True),
+        list_attributes=named.get("listTypeAttributes", False),
+    )
 
 
 def facts(device: Mapping[str, Any]) -> DeviceFacts:
