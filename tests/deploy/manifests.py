@@ -47,8 +47,9 @@ def of_kind(objects: Sequence[Object], kind: str) -> list[Object]:
 
 
 def scheduler_config(name: str) -> str:
-    """Return the text of a kustomization's KubeSchedulerConfiguration."""
-    return (DEPLOY / name / "files" / "kube-scheduler.yaml").read_text()
+    """Return the text of a kustomization's KubeSchedulerConfiguration, the base's where it has none."""
+    own = DEPLOY / name / "files" / "kube-scheduler.yaml"
+    return (own if own.exists() else DEPLOY / BASE / "files" / "kube-scheduler.yaml").read_text()
 
 
 class Applier:

@@ -1,0 +1,274 @@
+"""Node agents on a fake driver, as real processes, while a real kube-scheduler places pods by Berth."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.endtoend.agents import HEARTBEAT_S
+from tests.endtoend.wards import FIRST, PATIENCE_S, SECOND, Settings, Wards, post, until, wards
+from tests.fake_nvml.fakenvml import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.endtoend.agents import Agent
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
+
+WITHIN_S = HEARTBEAT_S + 3.0
+"""A heartbeat, and what a poll, a deadline of one second and a loaded machine add."""
+
+FAULTS = {
+    "XID 79": "DeviceUnhealthy",
+    "a lost GPU": "DeviceLost",
+    "uncorrectable ECC": "EccUncorrectable",
+    "a pending row remap": "RowRemapPending",
+    "recovery action": "DeviceUnhealthy",
+    "a hung driver": "DeviceUnhealthy",
+    "a missing driver": "DriverStale",
+}
+OF_ONE_DEVICE = [name for name in FAULTS if not name.endswith("driver")]
+
+
+def inject(agent: Agent, fault: str) -> None:
+    match fault:
+        case "XID 79":
+            agent.gpus.xid(0, 79)
+        case "a lost GPU":
+            agent.gpus.put({"gpu0.err.*": 15})
+        case "uncorrectable ECC":
+            agent.gpus.put({"gpu0.ecc_unc_vol": 1})
+        case "a pending row remap":
+            agent.gpus.put({"gpu0.remap_pending": 1})
+        case "recovery action":
+            agent.gpus.put({"gpu0.field.230": 1})
+        case "a hung driver":
+            agent.gpus.put({"gpu0.delay_ms.*": -1})
+        case _:
+            agent.gpus.unload()
+
+
+def heal(agent: Agent) -> None:
+    agent.gpus.put({"gpu0.err.*": None, "gpu0.delay_ms.*": None, "gpu0.ecc_unc_vol": 0})
+    agent.gpus.put({"gpu0.remap_pending": 0, "gpu0.field.230": 0, "gpu0.mem_used": 0, "gpu0.procs": None})
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of its own: these rights must not help other tests."""
+    with ControlPlane(folder=tmp_path_factory.mktemp("telemetry")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(scope="class")
+def world(
+    request: pytest.FixtureRequest,
+    plane: ControlPlane,
+    library: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Wards]:
+    settings: Settings = request.cls.SETTINGS
+    yield from wards(plane, tmp_path_factory.mktemp("world"), library, settings)
+
+
+@pytest.fixture
+def here(world: Wards) -> Iterator[Wards]:
+    """The world, healthy and empty before and after each test."""
+    world.wait_open("1Gi")
+    yield world
+    heal(world.agents[FIRST])
+    world.clear()
+
+
+class TestVetoes:
+    """Without quarantine."""
+
+    SETTINGS: ClassVar[Settings] = {}
+
+    def test_a_pod_goes_to_the_node_that_it_prefers_while_all_is_well(self, here: Wards) -> None:
+        assert here.place("first", prefer=FIRST) == f"{FIRST}/gpu-0"
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_pod_goes_to_the_other_node_within_a_heartbeat_and_the_reason_says_why(
+        self, here: Wards, fault: str
+    ) -> None:
+        reason = FAULTS[fault]
+        inject(here.agents[FIRST], fault)
+        took = here.wait_refused(reason)
+        assert here.place("moved", prefer=FIRST).startswith(SECOND)
+        here.fleet.create([here.pod("waits", only=FIRST)])
+        until(lambda: f"1 {reason}:" in here.message("waits"), said=lambda: here.message("waits"))
+        decision = here.leader.decisions(here.deployed.reader_token(), here.fleet.namespace)["moved"]
+        assert decision["rejected"] == {reason: 1}
+        until(lambda: here.node_events(reason))
+        print(f"{fault}: refused {took:.2f} s after it was injected")
+        assert took <= WITHIN_S
+
+        heal(here.agents[FIRST])
+        here.wait_open()
+        well = time.monotonic()
+        assert here.placed("waits").startswith(FIRST)
+        print(f"{fault}: the pod that waited was placed {time.monotonic() - well:.2f} s after recovery")
+        assert time.monotonic() - well <= 10
+
+    def test_foreign_memory_counts_for_the_pods_that_it_leaves_too_little(self, here: Wards) -> None:
+        here.agents[FIRST].gpus.put({"gpu0.mem_used": 75 << 30, "gpu0.procs": f"4194303:{75 << 30}"})
+        here.wait_refused("MemoryHeldOutside", "40Gi")
+        assert here.place("large", prefer=FIRST, need="40Gi").startswith(SECOND)
+        assert here.place("small", prefer=FIRST, need="2Gi") == f"{FIRST}/gpu-0"
+
+    def test_pods_on_a_gpu_that_is_lost_stay_and_no_new_one_comes(self, here: Wards) -> None:
+        assert here.place("runs", prefer=FIRST) == f"{FIRST}/gpu-0"
+        before = here.fleet.pods()["runs"]
+        inject(here.agents[FIRST], "a lost GPU")
+        until(lambda: here.leader.metrics()['berth_telemetry_unfit_devices{reason="DeviceLost"}'] == 1)
+        here.admin.delete("v1", "Pod", "runs", here.fleet.namespace)  # the device is free now, and still lost
+        until(lambda: not here.fleet.claims())
+        assert before["metadata"].get("deletionTimestamp") is None
+        assert here.place("new", prefer=FIRST).startswith(SECOND)
+
+    def test_without_telemetry_pods_are_placed_as_if_there_were_none(self, here: Wards) -> None:
+        inject(here.agents[FIRST], "a lost GPU")
+        here.wait_refused("DeviceLost")
+        for agent in here.agents.values():
+            agent.stop()
+        try:
+            here.wait_open()
+            here.wait_metric('berth_telemetry_nodes{heard="silent"}', 2)
+            assert here.place("placed", prefer=FIRST) == f"{FIRST}/gpu-0"
+        finally:
+            heal(here.agents[FIRST])
+            for agent in here.agents.values():
+                agent.start()
+            here.wait_metric('berth_telemetry_nodes{heard="fresh"}', 2)
+
+    def test_what_no_agent_may_send_is_refused_counted_and_changes_nothing(self, here: Wards) -> None:
+        agent = here.agents[FIRST]
+        sample = {
+            "schema": 1,
+            "node": FIRST,
+            "boot_id": "b",
+            "agent_id": "forged",
+            "sequence": 1,
+            "sent_ns": 2,
+            "read_ns": 1,
+            "wall_ns": 1,
+            "driver": {"state": "absent"},
+            "devices": [],
+        }
+        text = msgspec.json.encode(sample)
+
+        def with_reading(value: object) -> dict[str, object]:
+            return {**sample, "devices": [{"uuid": "u", "readings": {"temperature": value}}]}
+
+        before = here.leader.metrics()
+        assert post(here.leader, "forged." + agent.token[10:], text) == 401
+        assert post(here.leader, here.deployed.reader_token(), text) == 403
+        assert post(here.leader, agent.token, msgspec.json.encode({**sample, "node": SECOND})) == 403
+        assert post(here.leader, agent.token, b"x" * 100_000_000) == 413
+        assert post(here.leader, agent.token, msgspec.json.encode(with_reading(-1))) == 400
+        nan = msgspec.msgpack.encode(with_reading(float("nan")))
+        assert post(here.leader, agent.token, nan, "application/msgpack") == 400
+        after = here.leader.metrics()
+        for why, count in {"token": 1, "account": 1, "node": 1, "size": 1, "malformed": 2}.items():
+            name = f'berth_telemetry_samples_refused_total{{why="{why}"}}'
+            assert after.get(name, 0) - before.get(name, 0) == count, why
+        same = [name for name in before if "unfit" in name or name == "berth_telemetry_devices"]
+        assert {name: after[name] for name in same} == {name: before[name] for name in same}
+        assert here.refusals() == {}
+
+    def test_an_old_sample_sent_again_is_refused(self, here: Wards) -> None:
+        agent = here.agents[SECOND]
+        sample = {
+            "schema": 1,
+            "node": SECOND,
+            "boot_id": "b",
+            "agent_id": "another",
+            "sequence": 7,
+            "sent_ns": 2,
+            "read_ns": 1,
+            "wall_ns": 1,
+            "driver": {"state": "starting"},
+        }
+        agent.stop()
+        try:
+            assert post(here.leader, agent.token, msgspec.json.encode(sample)) == 204
+            assert post(here.leader, agent.token, msgspec.json.encode(sample)) == 409
+        finally:
+            agent.start()
+            here.wait_metric('berth_telemetry_nodes{heard="fresh"}', 2)
+        assert post(here.leader, agent.token, msgspec.json.encode({**sample, "sequence": 8})) in {204, 409}
+
+
+class TestQuarantine:
+    """With quarantine, for at most half of the devices."""
+
+    SETTINGS: ClassVar[Settings] = {"quarantine": {"enabled": True, "maxShare": 0.5, "intervalSeconds": 0.5}}
+
+    @pytest.mark.parametrize("fault", OF_ONE_DEVICE)
+    def test_a_pod_gets_the_other_device_of_the_same_node(self, here: Wards, fault: str) -> None:
+        inject(here.agents[FIRST], fault)
+        until(here.rules, said=lambda: here.leader.log_text()[-2000:])
+        assert here.place("beside", prefer=FIRST) == f"{FIRST}/gpu-1"
+        (rule,) = here.rules().values()
+        assert rule["spec"]["taint"]["value"] == FAULTS[fault]
+        assert rule["spec"]["deviceSelector"]["device"] == "gpu-0"
+        here.clear()
+        heal(here.agents[FIRST])
+        until(lambda: not here.rules())
+        assert here.place("back", prefer=FIRST) == f"{FIRST}/gpu-0"
+
+    def test_a_restart_keeps_the_rule_and_strangers_rules_are_never_touched(self, here: Wards) -> None:
+        foreign = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": "somebody-elses"},
+            "spec": {
+                "deviceSelector": {"driver": "gpu.nvidia.com", "pool": SECOND, "device": "gpu-1"},
+                "taint": {"key": "example.com/mine", "value": "x", "effect": "NoSchedule"},
+            },
+        }
+        kept = here.admin.create(foreign)
+        inject(here.agents[FIRST], "a lost GPU")
+        until(lambda: len(here.rules()) == 2)
+        (ours,) = (r for name, r in here.rules().items() if name != "somebody-elses")
+        here.leader.kill()
+        here.leader.start()
+        here.leader.wait_ready()
+        here.wait_known(1)
+        assert here.rules()[ours["metadata"]["name"]]["metadata"]["uid"] == ours["metadata"]["uid"]
+        heal(here.agents[FIRST])
+        until(lambda: list(here.rules()) == ["somebody-elses"])
+        assert here.rules()["somebody-elses"]["metadata"]["uid"] == kept["metadata"]["uid"]
+        here.admin.delete("resource.k8s.io/v1", "DeviceTaintRule", "somebody-elses")
+
+
+class TestTakeover:
+    """Two replicas."""
+
+    SETTINGS: ClassVar[Settings] = {}
+
+    def test_a_new_leader_nudges_the_pods_that_waited_under_the_old_one(self, here: Wards) -> None:
+        second = here.replica("berth-1")
+        here.restart_agents(here.leader, second)
+        inject(here.agents[FIRST], "a lost GPU")
+        here.wait_refused("DeviceLost")
+        here.fleet.create([here.pod("waits", only=FIRST)])
+        until(lambda: "1 DeviceLost:" in here.message("waits"))
+        here.leader.kill()
+        heal(here.agents[FIRST])
+        here.deployed.wait_led(here.forwarder, second.name)
+        led = time.monotonic()
+        assert here.placed("waits", PATIENCE_S).startswith(FIRST)
+        print(f"placed {time.monotonic() - led:.2f} s after the other replica led")
