@@ -58,16 +58,20 @@ class PlainFit:
 
     @cached_property
     def chosen(self) -> tuple[Int32, Int32]:
-        """Slots and rows (int32[m] each) of all that `rows` names, for all nodes at once; made when asked."""
-        topology, left = self.topology, self.available
-        taken = np.zeros(len(left), np.bool_)
+        """Slots and rows (int32[m] each) that `rows` names on all nodes; by slot if there is one request."""
+        slot_at, left = self.topology.slot_at, self.available
+        found: list[npt.NDArray[np.intp]] = []
         for request in self.requests:
-            first = _first(topology, left & request.usable, request.count)
-            taken |= first
-            left = left & ~first
-        at = np.nonzero(taken)[0]
-        slots = np.searchsorted(topology.starts, at, side="right").astype(np.int32) - np.int32(1)
-        return slots, topology.order[at]
+            at = np.nonzero(left & request.usable)[0]
+            on = slot_at[at]
+            first = np.ones(len(at), np.bool_)
+            first[request.count :] = on[request.count :] != on[: -request.count]
+            found.append(at[first])
+            if len(self.requests) > 1:
+                left = left.copy()
+                left[found[-1]] = False
+        taken = found[0] if len(found) == 1 else np.concatenate(found)
+        return slot_at[taken], self.topology.order[taken]
 
 
 def fit_plain(topology: Topology, available: Bool, requests: Sequence[PlainRequest]) -> PlainFit:

@@ -52,8 +52,8 @@ class Searched(Protocol):
     def picks(self, slot: int) -> tuple[Pick, ...] | None:
         """Devices of a searched node in the order of the results; None for a node that was not searched."""
 
-    def devices(self, wanted: Bool) -> tuple[DeviceRows, Bool]:
-        """Devices of all searched nodes in `wanted` (bool[slots]), and which nodes were searched."""
+    def devices(self, wanted: Bool | None) -> tuple[DeviceRows, Bool]:
+        """Devices of all searched nodes, or of those in `wanted` (bool[slots]); and which were searched."""
 
 
 class Searcher(Protocol):
@@ -90,6 +90,7 @@ class _Picks:
     plain: PlainFit | None
     planned: Sequence[_Planned]
     searched: Searched | None
+    nodes: int
 
     def picks(self, slot: int) -> Sequence[Pick]:
         found = self.searched.picks(slot) if self.searched is not None else None
@@ -104,20 +105,22 @@ class _Picks:
             *(Pick(claim, name, row) for (claim, name), row in zip(owners, rows, strict=False)),
         )
 
-    def devices(self, wanted: Bool) -> DeviceRows:
+    def devices(self, wanted: Bool | None) -> DeviceRows:
         parts: list[DeviceRows] = []
         counted = wanted
         if self.searched is not None:
             found, searched = self.searched.devices(wanted)
             parts.append(found)
-            counted = wanted & ~searched
+            counted = ~searched if wanted is None else wanted & ~searched
         if self.plain is not None:
             slots, rows = self.plain.chosen
-            mine = counted[slots]
-            parts.append(DeviceRows(slots[mine], rows[mine]))
+            if counted is not None:
+                mine = np.nonzero(counted[slots])[0]
+                slots, rows = slots[mine], rows[mine]
+            parts.append(DeviceRows(slots, rows))
         if self.held:
-            on = np.nonzero(wanted)[0].astype(np.int32)
             held = np.array([pick.row for pick in self.held], np.int32)
+            on = np.nonzero(np.ones(self.nodes) if wanted is None else wanted)[0].astype(np.int32)
             parts.append(DeviceRows(np.repeat(on, len(held)), np.tile(held, len(on))))
         if len(parts) == 1:
             return parts[0]
@@ -162,7 +165,9 @@ class Predictor:
         held = tuple(_held(demand, topology))
         if demand.missing:
             status[:] = status_of(Unpredicted.CLAIM_UNKNOWN)
-            return Predictions(topology, slots, status, free, total, _Picks((), None, (), None), {})
+            return Predictions(
+                topology, slots, status, free, total, _Picks((), None, (), None, len(topology.names)), {}
+            )
         on_plugin = _left_to_plugins(demand, slots, snapshot)
         asked = np.where(on_plugin, -1, slots)
         planned = _plan(demand, snapshot)
@@ -188,7 +193,7 @@ class Predictor:
             notes = {int(indices[at]): note for at, note in found.notes.items()}
         status[on_plugin] = status_of(Unpredicted.COUNT_ONLY)
         status[slots < 0] = status_of(Unpredicted.NODE_UNKNOWN)
-        picks = _Picks(held, fit, planned or (), found)
+        picks = _Picks(held, fit, planned or (), found, len(topology.names))
         return Predictions(topology, slots, status, free, total, picks, notes)
 
     def _fit(

@@ -58,8 +58,11 @@ class Picker(Protocol):
     def picks(self, slot: int) -> Sequence[Pick]:
         """What first fit takes on the node, in the order of the claims' results."""
 
-    def devices(self, wanted: Bool) -> DeviceRows:
-        """The same devices for all nodes in `wanted` (bool[slots]) at once, in no order."""
+    def devices(self, wanted: Bool | None) -> DeviceRows:
+        """The same devices for all nodes in `wanted` (bool[slots]) at once, in no order.
+
+        With None for all nodes on which anything fits and, of no meaning, for some others.
+        """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,8 +93,14 @@ class Predictions:
     def devices(self, among: Bool | None = None) -> DeviceRows:
         """The devices of all candidates that are predicted, or of those `among` them (bool[slots])."""
         wanted = np.zeros(len(self.topology.names), np.bool_)
-        wanted[self.slots[(self.status == 0) & (self.slots >= 0)]] = True
+        wanted[self.slots[self.predicted]] = True
         return self.picker.devices(wanted if among is None else wanted & among)
+
+    @property
+    def predicted(self) -> Bool:
+        """Candidates that are predicted, bool[n]."""
+        known: Bool = (self.status == 0) & (self.slots >= 0)
+        return known
 
     def reason(self, index: int) -> Unpredicted | None:
         """Why candidate `index` is unpredicted, None when it is not."""

@@ -88,13 +88,13 @@ class ShapeAnswers:
             for claim, request, at in self._answers[number].places
         )
 
-    def devices(self, wanted: npt.NDArray[np.bool_]) -> tuple[DeviceRows, npt.NDArray[np.bool_]]:
-        """Devices of all searched nodes in `wanted` (bool[slots]), and which nodes were searched."""
+    def devices(self, wanted: npt.NDArray[np.bool_] | None) -> tuple[DeviceRows, npt.NDArray[np.bool_]]:
+        """Devices of all searched nodes, or of those in `wanted` (bool[slots]); and which were searched."""
         topology = self._topology
         slots: list[Int32] = []
         rows: list[Int32] = []
         searched = self._of_slot >= 0
-        asked = np.nonzero(wanted & searched)[0].astype(np.int32)
+        asked = np.nonzero(searched if wanted is None else wanted & searched)[0].astype(np.int32)
         group = self._of_slot[asked]
         for number in np.unique(group).tolist():
             mine = asked[group == number]

@@ -46,7 +46,10 @@ class Outlook:
 
     `rows` and `gpus` int32[rows]: telemetry's row of the device and of the whole GPU under it, -1 where there
     is none. `unfit` int8[rows]: 0, or k for `BY_GRAVITY[k - 1]`; of devices in local pools. `sick_devices`
-    int32[slots] counts them. `sick`: nodes by slot on which anything is unfit, published or not.
+    int32[slots] counts them, `sick_rows` int32[m] names them, `sick_slots` int32[m] says where they are.
+    `entirely` bool[slots]: no published accelerator of the node is fit. `sick`: nodes by slot on which
+    anything is unfit, published or not. `accelerator` bool[rows]: of a driver whose devices telemetry is
+    expected to see. `unpublished`: uuids by slot that telemetry sees and nobody publishes.
     """
 
     topology: Topology
@@ -54,9 +57,12 @@ class Outlook:
     gpus: Int32
     unfit: Int8
     sick_devices: Int32
+    sick_rows: Int32
+    sick_slots: Int32
+    entirely: Bool
     sick: Mapping[int, SickNode]
-    accelerator: Bool  # bool[rows]: of a driver whose devices telemetry is expected to see
-    unpublished: Mapping[int, tuple[str, ...]]  # uuids by slot that telemetry sees and nobody publishes
+    accelerator: Bool
+    unpublished: Mapping[int, tuple[str, ...]]
 
     def reason(self, row: int) -> Reason | None:
         """The gravest reason against a device."""
@@ -166,8 +172,20 @@ class Lookout:
         self._slot_of, self._layouts, self._layout = slots, layouts, self.store.layout
         nobody = np.zeros(topology.rows, np.int8)
         accelerator = self._accelerator.where(topology.table, bool)[: topology.rows]
-        none = np.zeros(len(topology.names), np.int32)
-        return Outlook(topology, rows, gpus, nobody, none, {}, accelerator, unpublished)
+        none, nowhere = np.zeros(0, np.int32), np.zeros(len(topology.names), np.int32)
+        return Outlook(
+            topology=topology,
+            rows=rows,
+            gpus=gpus,
+            unfit=nobody,
+            sick_devices=nowhere,
+            sick_rows=none,
+            sick_slots=none,
+            entirely=nowhere > 0,
+            sick={},
+            accelerator=accelerator,
+            unpublished=unpublished,
+        )
 
     def _current_layouts(self, topology: Topology) -> Int64:
         layouts = np.full(len(topology.names), _UNSEEN, np.int64)
@@ -232,10 +250,16 @@ class Lookout:
         unfit = np.zeros(topology.rows, np.int8)
         for verdict in self._verdicts.values():
             unfit[joined.of_slot(verdict.slot)] = verdict.codes
+        counts = topology.per_node(unfit[topology.order] > 0)
+        expected = topology.per_node(joined.accelerator[topology.order])
+        sick = np.nonzero(unfit)[0].astype(np.int32)
         return replace(
             joined,
             unfit=unfit,
-            sick_devices=topology.per_node(unfit[topology.order] > 0),
+            sick_devices=counts,
+            sick_rows=sick,
+            sick_slots=self._slot_of[sick],
+            entirely=(expected > 0) & (counts == expected),
             sick={verdict.slot: verdict.node for verdict in self._verdicts.values()},
         )
 
@@ -293,8 +317,7 @@ def _code(findings: list[Finding]) -> int:
 def _slots_of(topology: Topology) -> Int32:
     """The slot of each device row, int32[rows], -1 for those of no local pool."""
     slots = _blank(topology.rows)
-    lengths = np.diff(topology.starts)
-    slots[topology.order] = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    slots[topology.order] = topology.slot_at
     return slots
 
 

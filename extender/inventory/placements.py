@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from extender.model.device import DeviceID
 
@@ -26,18 +27,17 @@ class Placement:
 
 
 class Placements:
-    """The newest placements, oldest first."""
+    """The newest placements; `count` is of all that ever were."""
 
     def __init__(self) -> None:
         self._placed: deque[Placement] = deque(maxlen=_MOST)
+        self.count = 0
 
     def placed(self, uid: str, node: str, devices: Sequence[DeviceID], now: float) -> None:
         """A pod was placed."""
         self._placed.append(Placement(uid, node, tuple(devices), now))
+        self.count += 1
 
-    def since(self, begin: float) -> Iterator[Placement]:
-        """Placements at or after `begin`, newest first."""
-        for placement in reversed(self._placed):
-            if placement.at < begin:
-                return
-            yield placement
+    def after(self, count: int) -> Iterator[Placement]:
+        """Placements that came after the first `count`, as far as they are kept; newest first."""
+        return islice(reversed(self._placed), max(0, self.count - count))

@@ -76,12 +76,12 @@ class Columns:
 
     @staticmethod
     def _blank(rows: int) -> tuple[Floats, Codes, Floats, Codes]:
-        shape = (rows, len(READINGS))
+        shape = (rows, len(READINGS))  # column by column: readers want few columns of the whole fleet
         return (
-            np.zeros(shape),
-            np.full(shape, Cell.EMPTY, dtype=np.uint8),
-            np.full(shape, _NEVER),
-            np.zeros(shape, dtype=np.uint8),
+            np.zeros(shape, order="F"),
+            np.full(shape, Cell.EMPTY, dtype=np.uint8, order="F"),
+            np.full(shape, _NEVER, order="F"),
+            np.zeros(shape, dtype=np.uint8, order="F"),
         )
 
     def __len__(self) -> int:
@@ -115,7 +115,8 @@ class Columns:
         for new, old in zip(fresh, (self._values, self._cells, self._read_at, self._sources), strict=True):
             new[:kept] = old[:kept]  # type: ignore[index]  # a union of equal shapes
         self._values, self._cells, self._read_at, self._sources = fresh
-        smooth, at = np.zeros((rows, len(SMOOTHED))), np.full((rows, len(SMOOTHED)), _NEVER)
+        smooth = np.zeros((rows, len(SMOOTHED)), order="F")
+        at = np.full((rows, len(SMOOTHED)), _NEVER, order="F")
         smooth[:kept], at[:kept] = self._smooth[:kept], self._smooth_at[:kept]
         self._smooth, self._smooth_at = smooth, at
         self._rose_at = np.concatenate((self._rose_at, np.full(rows - len(self._rose_at), _NEVER)))
@@ -193,12 +194,12 @@ class Columns:
     def _look(self, values: Floats, column: int, state: int, rows: Rows, now: float) -> tuple[Floats, Codes]:
         if not self.capacity:
             return np.zeros(len(rows)), np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
-        cells = np.where(rows >= 0, self._cells[rows, state], Cell.EMPTY)
-        age = now - self._read_at[rows, state]
+        cells = np.where(rows >= 0, self._cells[:, state][rows], Cell.EMPTY)
+        age = now - self._read_at[:, state][rows]
         known = age <= self._absent
         fresh = np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
         fresh[known & (cells == Cell.VALUE)] = Freshness.STALE
         fresh[(age <= self._fresh) & (cells == Cell.VALUE)] = Freshness.FRESH
         fresh[known & (cells == Cell.UNSUPPORTED)] = Freshness.UNSUPPORTED
         fresh[known & (cells == Cell.LOST)] = Freshness.LOST
-        return np.where(fresh <= Freshness.STALE, values[rows, column], 0.0), fresh
+        return np.where(fresh <= Freshness.STALE, values[:, column][rows], 0.0), fresh

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -60,6 +61,12 @@ class Topology:
     def facts(self) -> Sequence[DeviceFacts]:
         """What selectors see of each device, by row; a copy."""
         return self.table.facts[: self.rows]
+
+    @cached_property
+    def slot_at(self) -> Int32:
+        """The slot of each device of `order`, int32[n]."""
+        lengths = np.diff(self.starts)
+        return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
 
     def per_node(self, mask: Bool) -> Int32:
         """Count by slot of the devices for which `mask` (bool[n], in `order`) holds, int32[slots]."""

@@ -16,6 +16,7 @@ from extender.scoring.thresholds import Thresholds
 
 Int32 = npt.NDArray[np.int32]
 Float64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
 
 
 def no_devices() -> tuple[Int32, Int32]:
@@ -30,7 +31,8 @@ class Candidates:
     `slots` int32[n] (-1: a node that the ledger does not know); `free` and `total` int32[n]: devices that
     match the pod's first request, `wanted` how many of them it takes; `amounts`: effective requests in
     thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: slot and row (int32[m] each) of
-    every predicted device. `assumed`: by pod UID, where other pods will probably land.
+    every predicted device, and of no meaning some of candidates that are not `predicted` (bool[n]).
+    `assumed`: by pod UID, where other pods will probably land.
     """
 
     workload: WorkloadClass
@@ -42,6 +44,7 @@ class Candidates:
     amounts: Mapping[str, int]
     rows: Callable[[int], Sequence[int]]
     devices: Callable[[], tuple[Int32, Int32]] = no_devices
+    predicted: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
     assumed: Sequence[tuple[str, Assumption]] = ()
     thresholds: Thresholds = field(default_factory=Thresholds)
 

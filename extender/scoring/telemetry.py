@@ -11,15 +11,17 @@ sound        0 when the count of correctable memory errors has just risen, back 
 
 Smoothed is an EWMA whose half-life is the store's (60 s by default). What is not known counts as the median
 of the fleet's fresh devices, 0.5 if there are none: neither idle nor overloaded. A stale value counts half,
-the other half is that median. A node is as good as the worst device that the pod would get there. With
-nothing known of any predicted device the judge abstains.
+the other half is that median. A node is as good as the worst device that the pod would get there; one where
+no device is predicted counts as a device of which nothing is known. With nothing known of any device the
+judge abstains.
 The terms of all devices are worked out at most once a second.
 Never: a veto, or a word about devices that the pod would not get.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.inventory.devices import Int32
+from extender.inventory.inflight import Assumption
 from extender.inventory.outlook import Lookout, Outlook
 from extender.inventory.placements import Placements
 from extender.inventory.snapshot import Snapshot
@@ -36,7 +39,6 @@ from extender.scoring.candidates import Candidates, Evidence, Float64
 from extender.scoring.thresholds import COOL_C, Thresholds
 
 UInt8 = npt.NDArray[np.uint8]
-Bool = npt.NDArray[np.bool_]
 
 TERMS: Final = {"idle": 3.0, "room": 2.0, "cool": 2.0, "unthrottled": 2.0, "sound": 1.0}
 """Weight by term."""
@@ -45,20 +47,71 @@ SLOWED: Final = 8 | 32 | 64 | 128
 
 _WEIGHTS: Final = np.array(list(TERMS.values())) / sum(TERMS.values())
 _MAX_AGE: Final = 1.0
-_HALF_LIVES: Final = 4.0  # a placement counts for so many
 _NEUTRAL: Final = 0.5
+
+
+class _Load:
+    """Load that does not show yet: a pod counts as one busy device on each of its own, halved by half-lives.
+
+    `by_row` float64[rows]; `by_slot` float64[slots]: the same, spread over the devices of the node.
+    """
+
+    def __init__(self, outlook: Outlook, half_life: float, now: float) -> None:
+        self.outlook = outlook
+        self.half_life = half_life
+        self.at = now
+        self.seen = 0  # placements
+        self.by_row = np.zeros(len(outlook.rows))
+        self.by_slot = np.zeros(len(outlook.topology.names))
+
+    def decay(self, now: float) -> None:
+        """Go on to `now`."""
+        share = 2.0 ** (-max(0.0, now - self.at) / self.half_life)
+        self.by_row *= share
+        self.by_slot *= share
+        self.at = now
+
+    def add(self, node: str, rows: Iterable[int], placed_at: float) -> None:
+        """A pod was placed."""
+        share = 2.0 ** (-max(0.0, self.at - placed_at) / self.half_life)
+        slot = self.outlook.topology.slot_of.get(node)
+        devices = len(self.outlook.of_slot(slot)) if slot is not None else 0
+        for row in rows:
+            if devices and slot is not None and row < len(self.by_row):
+                self.by_row[row] += share
+                self.by_slot[slot] += share / devices
+
+    def expect(self, assumed: Sequence[Assumption]) -> None:
+        """Pods that were offered their node seconds ago: nothing of them shows."""
+        slot_of, size = self.outlook.topology.slot_of, len(self.by_row)
+        on = np.array([slot_of.get(held.node, -1) for held in assumed for _ in held.rows], np.int32)
+        rows = np.array([row for held in assumed for row in held.rows], np.int32)
+        known = (on >= 0) & (rows < size)
+        on, rows = on[known], rows[known]
+        starts = self.outlook.topology.starts
+        np.add.at(self.by_row, rows, 1.0)
+        np.add.at(self.by_slot, on, 1.0 / np.maximum(starts[on + 1] - starts[on], 1))
+
+    def copy(self) -> _Load:
+        """Another one with the same load."""
+        other = copy(self)
+        other.by_row, other.by_slot = self.by_row.copy(), self.by_slot.copy()
+        return other
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Marks:
-    """Of all devices: `terms` float64[5, rows] with the unknown filled in, `score` float64[rows], `known`."""
+    """Of all devices: `terms` float64[5, rows + 1] with the unknown filled in, `score` float64[rows + 1].
+
+    The last of them stands for a device that nothing is known of. `anything`: something is known of any.
+    """
 
     rows: Int32  # the join that it belongs to
     thresholds: Thresholds
     at: float
     terms: Float64
     score: Float64
-    known: Bool
+    anything: bool
 
 
 class Telemetry:
@@ -70,6 +123,7 @@ class Telemetry:
         self._lookout = lookout
         self._placements = placements
         self._marks: _Marks | None = None
+        self._load: _Load | None = None
 
     def judge(self, candidates: Candidates, snapshot: Snapshot, now: float) -> tuple[Float64, Evidence]:
         """Score by the worst predicted device of each candidate."""
@@ -78,24 +132,23 @@ class Telemetry:
             return abstained, lambda _: "nothing is known of any device"
         outlook = self._lookout.look(snapshot.topology, now)
         marks = self._look(outlook, candidates.thresholds, now)
+        if not marks.anything:
+            return abstained, lambda _: "nothing is known of any device"
         slots, rows = candidates.devices()
-        if not marks.known[rows].any():
-            return abstained, lambda _: "nothing is known of the predicted devices"
-        idle, score = marks.terms[0, rows], marks.score[rows]
-        expected = self._expected(candidates, outlook, now)
-        if expected is not None:
-            load = expected[0][rows] + expected[1][slots]
-            score = score - _WEIGHTS[0] * np.minimum(load, idle)
-        unknown = float(_WEIGHTS @ _neutral(marks))
-        by_slot = np.full(len(outlook.topology.names), np.inf)
-        np.minimum.at(by_slot, slots, score)
-        known = np.where(candidates.slots >= 0, by_slot[np.maximum(candidates.slots, 0)], np.inf)
-        scores = np.where(np.isinf(known), unknown, known)
+        score = marks.score[rows]
+        load = self._expected(candidates, outlook, now)
+        if load is not None:
+            more = load.by_row[rows] + load.by_slot[slots]
+            score -= _WEIGHTS[0] * np.minimum(more, marks.terms[0, rows])
+        least = _least(score, slots, len(outlook.topology.names))
+        scores = np.full(len(candidates.slots), marks.score[-1])
+        scores[candidates.predicted] = least[candidates.slots[candidates.predicted]]
+        scores[np.isinf(scores)] = marks.score[-1]  # what it asks for, it has: no device is picked
 
         def evidence(index: int) -> str:
-            return self._evidence(candidates, outlook, marks, index, now=now, expected=expected)
+            return self._evidence(candidates, outlook, marks, index, now=now, load=load)
 
-        return np.clip(scores, 0.0, 1.0), evidence
+        return scores, evidence
 
     # ---- all devices
 
@@ -115,39 +168,31 @@ class Telemetry:
         neutral = np.array([_median(v[s == Freshness.FRESH]) for v, s in zip(values, states, strict=True)])
         filled = np.where(states <= Freshness.STALE, values, neutral[:, None])
         filled = np.where(states == Freshness.STALE, (filled + neutral[:, None]) / 2, filled)
-        terms = np.repeat(neutral[:, None], len(outlook.rows) + 1, axis=1)  # the last: of nobody
+        terms = np.repeat(neutral[:, None], len(outlook.rows) + 1, axis=1)
         terms[:, joined] = filled
-        known = np.zeros(len(outlook.rows), np.bool_)
-        known[joined] = (states <= Freshness.STALE).any(axis=0)
-        self._marks = _Marks(outlook.rows, thresholds, now, terms, _WEIGHTS @ terms, known)
+        anything = bool((states <= Freshness.STALE).any())
+        self._marks = _Marks(outlook.rows, thresholds, now, terms, _WEIGHTS @ terms, anything)
         return self._marks
 
-    def _expected(
-        self, candidates: Candidates, outlook: Outlook, now: float
-    ) -> tuple[Float64, Float64] | None:
-        """Load that does not show yet, by device row and, spread over a node's devices, by slot.
+    def _expected(self, candidates: Candidates, outlook: Outlook, now: float) -> _Load | None:
+        """Load of the pods that were placed, or will probably be; None when there are none."""
+        load = self._placed(outlook, now)
+        if not candidates.assumed:
+            return load if load.seen else None
+        load = load.copy()
+        load.expect([held for _, held in candidates.assumed])
+        return load
 
-        A pod counts as one whole busy device on each of its devices, halved with each half-life.
-        """
-        half_life = self._lookout.store.ages.half_life_s
-        topology = outlook.topology
-        placed = [(uid, held.node, held.rows, held.at) for uid, held in candidates.assumed]
-        known = {uid for uid, _ in candidates.assumed}
-        placed += (
-            (each.uid, each.node, _rows(outlook, each.devices), each.at)
-            for each in self._placements.since(now - _HALF_LIVES * half_life)
-            if each.uid not in known
-        )
-        if not placed:
-            return None
-        by_row, by_slot = np.zeros(len(outlook.rows)), np.zeros(len(topology.names))
-        for _, node, rows, at in placed:
-            share = 2.0 ** (-max(0.0, now - at) / half_life)
-            slot = topology.slot_of.get(node)
-            if slot is not None and (devices := len(outlook.of_slot(slot))):
-                by_slot[slot] += share * len(rows) / devices
-            by_row[[row for row in rows if row < len(by_row)]] += share
-        return by_row, by_slot
+    def _placed(self, outlook: Outlook, now: float) -> _Load:
+        load = self._load
+        if load is None or load.outlook.topology is not outlook.topology or now < load.at:
+            load = self._load = _Load(outlook, self._lookout.store.ages.half_life_s, now)
+        if now - load.at >= _MAX_AGE:
+            load.decay(now)
+        for placement in self._placements.after(load.seen):
+            load.add(placement.node, _rows(outlook, placement.devices), placement.at)
+        load.seen = self._placements.count
+        return load
 
     # ---- words
 
@@ -159,16 +204,16 @@ class Telemetry:
         index: int,
         *,
         now: float,
-        expected: tuple[Float64, Float64] | None,
+        load: _Load | None,
     ) -> str:
         rows = list(dict.fromkeys(candidates.rows(index)))
         if not rows:
             return "no device is predicted: as the median device"
         worst = min(rows, key=lambda row: float(marks.score[row]))
         words = list(self._said(outlook, worst, candidates.thresholds, now))
-        if expected is not None:
-            load = float(expected[0][worst] + expected[1][candidates.slots[index]])
-            words.append(f"{load:.0%} more expected of pods just placed")
+        if load is not None:
+            share = float(load.by_row[worst] + load.by_slot[candidates.slots[index]])
+            words.append(f"{share:.0%} more load expected of pods just placed")
         more = f" (worst of {len(rows)})" if len(rows) > 1 else ""
         return f"{outlook.topology.table.ids[worst].device}{more}: {', '.join(words)}"
 
@@ -213,8 +258,16 @@ def _median(known: Float64) -> float:
     return float(np.median(known)) if len(known) else _NEUTRAL
 
 
-def _neutral(marks: _Marks) -> Float64:
-    return marks.terms[:, -1]
+def _least(score: Float64, slots: Int32, size: int) -> Float64:
+    """The least score of each slot, float64[size]; inf where there is none."""
+    least = np.full(size, np.inf)
+    if len(slots) and bool((slots[1:] >= slots[:-1]).all()):
+        first = np.nonzero(np.diff(slots, prepend=-1))[0]
+        one_each = len(first) == len(slots)
+        least[slots[first]] = score if one_each else np.minimum.reduceat(score, first)
+    else:
+        np.minimum.at(least, slots, score)
+    return least
 
 
 def _rows(outlook: Outlook, devices: tuple[DeviceID, ...]) -> tuple[int, ...]:

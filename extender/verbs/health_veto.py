@@ -60,16 +60,16 @@ class HealthVeto:
         outlook = self._lookout.look(question.snapshot.topology, question.now)
         if not outlook.sick:
             return None
-        worst = _worst_predicted(question, outlook)
         known = np.maximum(question.slots, 0)
-        refused = np.where(worst[known] < _FIT, worst[known], 0).astype(np.int8)
-        refused[question.slots < 0] = 0
-        entirely = _entirely(outlook)
-        refused[(refused > 0) & entirely[known]] += len(BY_GRAVITY)
+        refused = np.where(question.slots >= 0, _worst_predicted(question, outlook)[known], np.int8(0))
+        bad = np.nonzero(refused)[0]
+        refused[bad[outlook.entirely[known[bad]]]] += len(BY_GRAVITY)
         self._refuse_counted(question, outlook, refused)
         if not refused.any():
             return None
-        blocked = (refused > 0) & (refused <= len(BY_GRAVITY)) & _others_would_do(question, outlook)
+        blocked = np.zeros(len(refused), np.bool_)
+        bad = np.nonzero((refused > 0) & (refused <= len(BY_GRAVITY)))[0]
+        blocked[bad] = _others_would_do(question, outlook, bad)
         return Refusals(
             refused, _REASONS, lambda i: self._detail(question, outlook, i, blocks=bool(blocked[i])), blocked
         )
@@ -98,7 +98,7 @@ class HealthVeto:
         slot = int(question.slots[index])
         table = outlook.topology.table
         said = []
-        if _entirely(outlook)[slot]:
+        if outlook.entirely[slot]:
             found = self._lookout.health.reasons(
                 outlook.topology.names[slot],
                 self._lookout.health.holding(outlook.topology.names[slot], question.now),
@@ -122,11 +122,9 @@ class HealthVeto:
 
 
 def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
-    """The gravest code among the devices predicted on each node, int8[slots]; 127 where all are fit."""
-    worst = np.full(len(outlook.sick_devices), _FIT, np.int8)
+    """The gravest code among the devices predicted on each node, int8[slots]; 0 where all are fit."""
+    worst = np.zeros(len(outlook.sick_devices), np.int8)
     sick = outlook.sick_devices > 0
-    if not sick[np.maximum(question.slots, 0)].any() and not question.demand.allocated:
-        return worst
     predictions = question.predictions
     admin = _admin_requests(question.demand)
     if admin:  # who looks after devices may look at sick ones
@@ -134,11 +132,12 @@ def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
             slot = int(question.slots[index])
             for pick in predictions.picks(index) if slot >= 0 and sick[slot] else ():
                 if outlook.unfit[pick.row] and (pick.claim, pick.request) not in admin:
-                    worst[slot] = min(worst[slot], outlook.unfit[pick.row])
+                    worst[slot] = min(worst[slot] or _FIT, outlook.unfit[pick.row])
         return worst
     slots, rows = predictions.devices(None if question.demand.allocated else sick)
     codes = outlook.unfit[rows]
-    bad = codes > 0
+    bad = np.nonzero(codes)[0]
+    worst[slots[bad]] = _FIT
     np.minimum.at(worst, slots[bad], codes[bad])
     return worst
 
@@ -153,21 +152,12 @@ def _admin_requests(demand: Demand) -> set[tuple[str, str]]:
     }
 
 
-def _entirely(outlook: Outlook) -> Bool:
-    """Nodes on which no published accelerator is fit, bool[slots]."""
-    topology = outlook.topology
-    accelerators = topology.per_node(outlook.accelerator[topology.order])
-    whole: Bool = (accelerators > 0) & (outlook.sick_devices == accelerators)
-    return whole
-
-
-def _others_would_do(question: Question, outlook: Outlook) -> Bool:
-    """Candidates with enough matching devices but for the sick ones, bool[n]; rather too few."""
-    topology = outlook.topology
-    free_sick = (outlook.unfit > 0) & ~question.snapshot.occupancy.taken[: topology.rows]
-    sick = topology.per_node(free_sick[topology.order])[np.maximum(question.slots, 0)]
+def _others_would_do(question: Question, outlook: Outlook, at: npt.NDArray[np.intp]) -> Bool:
+    """Candidates `at` with enough matching devices but for the sick ones, bool[len(at)]; rather too few."""
+    free = ~question.snapshot.occupancy.taken[outlook.sick_rows]
+    sick = np.bincount(outlook.sick_slots[free], minlength=len(outlook.sick_devices))
     wanted = max(1, candidates_of(question).wanted)
-    enough: Bool = question.predictions.free - sick >= wanted
+    enough: Bool = question.predictions.free[at] - sick[question.slots[at]] >= wanted
     return enough
 
 
