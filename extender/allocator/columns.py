@@ -147,8 +147,8 @@ def _reader(column: str) -> Reader:
         "everything": lambda facts, _: msgspec.json.encode(facts),
         "driver": lambda facts, _: facts.driver,
         "allowMultipleAllocations": lambda facts, _: facts.allow_multiple_allocations,
-        "attributes": lambda facts, _: _value(facts.attributes, facts.driver, domain, name),
-        "capacity": lambda facts, _: _value(facts.capacity, facts.driver, domain, name),
+        "attributes": _value_reader(lambda facts: facts.attributes, domain, name),
+        "capacity": _value_reader(lambda facts: facts.capacity, domain, name),
         "attributeIds": lambda facts, _: tuple(_of_domain(facts.attributes, facts.driver, rest)),
         "capacityIds": lambda facts, _: tuple(_of_domain(facts.capacity, facts.driver, rest)),
         "attributeValues": lambda facts, _: _encoded(_of_domain(facts.attributes, facts.driver, rest)),
@@ -159,12 +159,19 @@ def _reader(column: str) -> Reader:
     return readers[kind]
 
 
-def _value(published: Mapping[str, Wire], driver: str, domain: str, name: str) -> bytes | None:
-    """One value by its domain and id; the driver is the default domain, a qualified name comes first."""
-    found = published.get(f"{domain}/{name}")
-    if found is None and domain == driver:
-        found = published.get(name)
-    return None if found is None else msgspec.json.encode(found)
+def _value_reader(part: Callable[[DeviceFacts], Mapping[str, Wire]], domain: str, name: str) -> Reader:
+    """Reads one value by domain and id; the driver is the default domain, a qualified name comes first."""
+    qualified_name = f"{domain}/{name}"
+    encode = msgspec.json.Encoder().encode
+
+    def read(facts: DeviceFacts, _: Device) -> bytes | None:
+        published = part(facts)
+        found = published.get(qualified_name)
+        if found is None and facts.driver == domain:
+            found = published.get(name)
+        return None if found is None else encode(found)
+
+    return read
 
 
 def _of_domain(published: Mapping[str, Wire], driver: str, domain: str) -> dict[str, Wire]:

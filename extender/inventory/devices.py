@@ -109,9 +109,11 @@ class CodedColumn:
                 grown = np.zeros(max(rows, 2 * len(self._codes)), np.int32)
                 grown[: self._rows] = self._codes[: self._rows]
                 self._codes = grown
-            values, facts, devices, read = self._values, table.facts, table.devices, self._read
-            for row in range(self._rows, rows):
-                self._codes[row] = values.setdefault(read(facts[row], devices[row]), len(values))
+            values, read = self._values, self._read
+            fresh = zip(table.facts[self._rows :], table.devices[self._rows :], strict=True)
+            self._codes[self._rows : rows] = [
+                values.setdefault(read(facts, device), len(values)) for facts, device in fresh
+            ]
             self._rows = rows
         return self._codes[:rows]
 
