@@ -5,6 +5,7 @@ Owns the page that is printed and the exit status. Never: verdicts, or where dev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ be compiled or read."""
 
 _SHOWN = 20
 """Devices that are named or explained per selector."""
+_COUNTED = 2_000
+"""Devices that are looked at for what they miss by."""
 
 
 def check_selectors(
@@ -114,16 +117,26 @@ def _explain(console: Console, program: Program, verdicts: list[tuple[str, Prepa
     if not others:
         return
     fleet = [device for _, device, _ in verdicts]
-    table = Table("device", "comparison", "seen", "would match", "error", title="not matching")
-    for name, device in others[:_SHOWN]:
+    plain = [explain(program, device) for _, device in others[:_COUNTED]]
+    # What misses by an amount is more telling than what is of another kind.
+    order = sorted(range(len(plain)), key=lambda place: not any(f.gap for f in plain[place]))
+    table = Table("device", "comparison", "seen", "gap", "would match", "error", title="not matching")
+    for name, device in (others[place] for place in order[:_SHOWN]):
         findings = explain(program, device, fleet)
         for finding in findings:
             table.add_row(*(Text(cell) for cell in _cells(name, finding)))
         if not findings:
-            table.add_row(Text(name), "", "", "", Text(program.evaluate(device).error or ""))
+            table.add_row(Text(name), "", "", "", "", Text(program.evaluate(device).error or ""))
     console.print(table)
     if len(others) > _SHOWN:
         console.print(Text(f"{len(others) - _SHOWN} more do not match"))
+    for comparison, count in _alone(plain).most_common(_SHOWN):
+        console.print(Text(f"{count} miss by this alone: {comparison}"), soft_wrap=True)
+
+
+def _alone(explained: list[tuple[Finding, ...]]) -> Counter[str]:
+    """How many devices fail in one comparison only, by comparison."""
+    return Counter(findings[0].comparison for findings in explained if len(findings) == 1)
 
 
 def _cells(name: str, finding: Finding) -> tuple[str, ...]:
@@ -131,7 +144,7 @@ def _cells(name: str, finding: Finding) -> tuple[str, ...]:
     error = finding.error or ""
     if finding.hint is not None:
         error = f"{error}; {finding.hint}"
-    return name, finding.comparison, seen, finding.nearest or "", error
+    return name, finding.comparison, seen, finding.gap or "", finding.nearest or "", error
 
 
 def _differences(console: Console, expression: str, verdicts: list[tuple[str, Prepared, Verdict]]) -> None:

@@ -26,6 +26,9 @@ from extender.selectors.values import MapValue, Optional, show
 
 _MISSING: Final = "no such key: "
 _LIMIT: Final = 100_000
+_ORDERS: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
+_RELATIONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
+_UNITS: Final = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Finding:
 
     comparison: its text. outcome: "false" or "error". seen: parts of it and their values on this device.
     error: the run-time error. missing: the path that the device does not have. nearest: the closest value,
-    among the devices given, with which the comparison holds. hint: how to write the selector so that it does
-    not fail.
+    among the devices given, with which the comparison holds. gap: by how much a quantity or number misses
+    what it is compared with. hint: how to write the selector so that it does not fail.
     """
 
     comparison: str
@@ -44,6 +47,7 @@ class Finding:
     error: str | None = None
     missing: str | None = None
     nearest: str | None = None
+    gap: str | None = None
     hint: str | None = None
 
 
@@ -91,8 +95,11 @@ class _Tracer:
         if isinstance(node, Call) and node.function == "!_":
             yield from self.deciding(node.args[0], device, wanted=not wanted)
         elif isinstance(node, Call) and node.function in {"_&&_", "_||_"}:
-            for arg in node.args:
-                yield from self.deciding(arg, device, wanted=wanted)
+            values = [self._value(arg, device) for arg in node.args]
+            absorbed = node.function == "_&&_" and any(value is False for value in values)
+            for arg, seen in zip(node.args, values, strict=True):
+                if not (absorbed and isinstance(seen, CelError)):
+                    yield from self.deciding(arg, device, wanted=wanted)
         elif isinstance(node, Call) and node.function == "_?_:_":
             condition = self._value(node.args[0], device)
             if isinstance(condition, bool):
@@ -119,8 +126,26 @@ class _Tracer:
             error=error,
             missing=None if missing is None else text(missing),
             nearest=self._nearest(leaf, device, fleet, wanted=wanted),
+            gap=None if error is not None else self._gap(leaf, device),
             hint=None if missing is None else _hint(leaf, missing),
         )
+
+    def _gap(self, leaf: Node, device: Prepared) -> str | None:
+        """How far the compared value is from the wanted one, as `81559Mi < 80Gi = 81920Mi, short 361Mi`."""
+        pair = _compared(leaf)
+        if pair is None:
+            return None
+        own, wanted = (self._value(part, device) for part in pair)
+        if isinstance(own, Quantity) and isinstance(wanted, Quantity):
+            return _quantity_gap(own, wanted)
+        if not all(
+            isinstance(value, (int, float)) and not isinstance(value, bool) for value in (own, wanted)
+        ):
+            return None
+        if own == wanted:
+            return f"equals {show(wanted)}"
+        sign, word = ("<", "short") if own < wanted else (">", "over by")
+        return f"{show(own)} {sign} {show(wanted)}, {word} {show(abs(wanted - own))}"
 
     def _missing(self, leaf: Node, device: Prepared) -> Node | None:
         """The shortest path into the device that fails."""
@@ -151,6 +176,9 @@ class _Tracer:
 
 def _operands(leaf: Node) -> list[Node]:
     """The parts of a comparison whose values matter to a reader."""
+    pair = _compared(leaf)
+    if pair is not None:
+        return list(pair)
     if isinstance(leaf, Fold):
         return [leaf.range]
     if isinstance(leaf, Select) and leaf.test:
@@ -158,6 +186,43 @@ def _operands(leaf: Node) -> list[Node]:
     if _is_path(leaf):
         return [leaf]
     return children(leaf)
+
+
+def _compared(leaf: Node) -> tuple[Node, Node] | None:
+    """The value and what it is compared with, the device's first."""
+    if not isinstance(leaf, Call):
+        return None
+    pair: tuple[Node, Node] | None = None
+    if leaf.function in _ORDERS and leaf.target is not None and len(leaf.args) == 1:
+        pair = (leaf.target, leaf.args[0])
+    elif leaf.function in _RELATIONS and len(leaf.args) == 2:
+        left, right = leaf.args
+        nested = left if isinstance(left, Call) and left.function == "compareTo" else right
+        if isinstance(nested, Call) and nested.function == "compareTo":
+            return _compared(nested)
+        pair = (left, right)
+    if pair is None or not any(map(_is_path, pair)):
+        return None
+    return pair if _is_path(pair[0]) else (pair[1], pair[0])
+
+
+def _quantity_gap(own: Quantity, wanted: Quantity) -> str:
+    order = own.cmp(wanted)
+    if order == 0:
+        return f"equals {wanted}"
+    sign, word = ("<", "short") if order < 0 else (">", "over by")
+    missing = wanted.sub(own) if order < 0 else own.sub(wanted)
+    same = _in_unit(wanted, own)
+    return f"{own} {sign} {wanted}{f' = {same}' if same else ''}, {word} {missing}"
+
+
+def _in_unit(quantity: Quantity, model: Quantity) -> str | None:
+    """The quantity in the binary unit of another, if that is a different one and the number is whole."""
+    unit = str(model)[-2:]
+    number, fits = quantity.as_int64()
+    if unit not in _UNITS or not fits or str(quantity).endswith(unit) or number % _UNITS[unit]:
+        return None
+    return f"{number // _UNITS[unit]}{unit}"
 
 
 def _is_path(node: Node) -> bool:
