@@ -157,7 +157,7 @@ def compile(text: str, environment: Environment | None = None) -> Program | Comp
             return Program(text, environment, root, run, slots)
         except Rejected as rejected:
             return source.reject(rejected.issues)
-        except ProgramError as error:
+        except (ProgramError, Aborted) as error:  # where upstream panics, no program is made here
             message = f"program instantiation failed: {error}"
             return CompileError(message, 1, 1, (Issue(1, 0, message),))
         except (RecursionError, MemoryError):
