@@ -20,7 +20,7 @@ from extender.allocator.prediction import Unpredicted, status_of
 from extender.inventory.health import BY_GRAVITY, Finding
 from extender.inventory.outlook import Lookout, Outlook
 from extender.model.reason import Reason
-from extender.verbs.desk import Question, Refusals, candidates_of
+from extender.verbs.desk import Question, Refusals
 
 Bool = npt.NDArray[np.bool_]
 Int8 = npt.NDArray[np.int8]
@@ -156,7 +156,7 @@ def _others_would_do(question: Question, outlook: Outlook, at: npt.NDArray[np.in
     """Candidates `at` with enough matching devices but for the sick ones, bool[len(at)]; rather too few."""
     free = ~question.snapshot.occupancy.taken[outlook.sick_rows]
     sick = np.bincount(outlook.sick_slots[free], minlength=len(outlook.sick_devices))
-    wanted = max(1, candidates_of(question).wanted)
+    wanted = len(set(question.predictions.rows(int(at[0])))) if len(at) else 0  # as many on every node
     enough: Bool = question.predictions.free[at] - sick[question.slots[at]] >= wanted
     return enough
 

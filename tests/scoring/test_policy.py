@@ -12,7 +12,7 @@ from extender.model.errors import SettingsError
 from extender.model.workload import WorkloadClass
 from extender.scoring.policy import parse_policy
 
-JUDGES = ("pack", "spread", "pool")
+JUDGES = ("pack", "spread", "pool", "telemetry")
 SHIPPED = Path(__file__).resolve().parents[2] / "policies" / "default.yaml"
 
 
@@ -38,7 +38,7 @@ def test_namespaces_win_over_classes_and_classes_over_the_policy() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"judges": {"pakc": 1}}, "judges.pakc: no such judge, known are pack, spread, pool"),
+        ({"judges": {"pakc": 1}}, "judges.pakc: no such judge, known are pack, spread, pool, telemetry"),
         ({"classes": {"batch": {"judges": {"x": 1}}}}, "classes.batch.judges.x: no such judge"),
         ({"namespaces": {"ml": {"judges": {"x": 1}}}}, "namespaces.ml.judges.x: no such judge"),
         ({"classes": {"gaming": {}}}, "classes.gaming"),
@@ -48,6 +48,9 @@ def test_namespaces_win_over_classes_and_classes_over_the_policy() -> None:
         ({"kind": "Polisy"}, "kind"),
         ({"metadata": {}}, "metadata.name"),
         ({"extra": 1}, "extra"),
+        ({"thresholds": {"temperatureC": 25}}, "thresholds.temperatureC"),
+        ({"thresholds": {"eccQuietHours": 0}}, "thresholds.eccQuietHours"),
+        ({"thresholds": {"temperature": 80}}, "thresholds.temperature"),
     ],
 )
 def test_an_error_names_file_and_field(more: dict[str, Any], words: str) -> None:
