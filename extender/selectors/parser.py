@@ -163,19 +163,19 @@ class _Parser:
 
     def _relation(self) -> Node:
         self._enter("relation")
-        pushed = 1
-        node = self._sum()
+        node, pushed = self._sum()
         while self._token.kind in _RELATIONS:
             pushed = self._longer(pushed)
             operator = self._next()
             self._enter("relation")
-            right = self._sum()
+            right, more = self._sum()
+            self._longer(more)
             self._depths["relation"] -= 1
             node = Call(operator.offset, _RELATIONS[operator.kind], [node, right])
         self._depths["relation"] -= 1
         return node
 
-    def _sum(self) -> Node:
+    def _sum(self) -> tuple[Node, int]:
         self._enter("calc")
         pushed = 1
         node, more = self._product()
@@ -188,7 +188,7 @@ class _Parser:
             self._depths["calc"] -= 1
             node = Call(operator.offset, _SUMS[operator.kind], [node, right])
         self._depths["calc"] -= 1
-        return node
+        return node, pushed
 
     def _product(self) -> tuple[Node, int]:
         pushed = 0

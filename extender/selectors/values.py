@@ -122,6 +122,8 @@ class MapValue:
         if kind is bool:
             key = TRUE_KEY if key else FALSE_KEY
         elif kind not in _KEY_TYPES or key != key:  # noqa: PLR0124 - NaN is no key
+            if self.default is None:
+                refuse_unhashable(key)
             return False
         return key in self.data
 

@@ -17,7 +17,7 @@ _DOCUMENT: dict[str, Any] = yaml.load(
 )
 
 
-@pytest.mark.parametrize("case", _DOCUMENT["cases"], ids=lambda case: case["expression"])
+@pytest.mark.parametrize("case", _DOCUMENT["cases"], ids=lambda case: case["expression"][:60])
 def test_the_verdict_and_cost_are_upstreams(case: dict[str, Any]) -> None:
     [record] = run_cases([{**case, "device": _DOCUMENT["device"]}], with_cost=True)
     assert (record.got, record.cost) == (case["expect"], case.get("cost", 0)), record.error

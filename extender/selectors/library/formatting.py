@@ -155,15 +155,20 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
 
 
 def _float(verb: str, precision: int, value: float) -> str:
-    """As golang.org/x/text prints in English: %e has six places whatever is asked, zero has no sign."""
+    """As golang.org/x/text prints in English.
+
+    Zero has no sign; %f keeps places in one byte; %e has six places whatever is asked, which is its width.
+    """
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else ("\u221e" if value > 0 else "-\u221e")
         return shown.rjust(precision) if verb == "e" else shown
     value = value or 0.0
     if verb == "f":
-        return format(value, f",.{precision}f")
+        if precision and not precision % 256:
+            return format(value, ",.3f").rstrip("0").removesuffix(".")
+        return format(value, f",.{precision % 256}f")
     mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
-    return f"{mantissa}\u00d710{_superscript(int(exponent))}"
+    return f"{mantissa}\u00d710{_superscript(int(exponent))}".rjust(precision)
 
 
 def _superscript(exponent: int) -> str:
@@ -222,7 +227,7 @@ def _element(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     if kind is Duration:
         return f'duration("{_string(value)}")'
     if kind is TypeValue:
-        return f"type({value.name})"
+        return str(value.name)
     if kind in {bool, int, UInt, type(None), list, MapValue}:
         return _string(value)
     raise FormatError(f"no formatting function for {type_name(value)}")
