@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 WITHIN_S = HEARTBEAT_S + 3.0
 """A heartbeat, and what a poll, a deadline of one second and a loaded machine add."""
 
+NUDGE = "berth.scheduler/nudge"
+
 FAULTS = {
     "XID 79": "DeviceUnhealthy",
     "a lost GPU": "DeviceLost",
@@ -121,6 +123,7 @@ class TestVetoes:
         assert here.placed("waits").startswith(FIRST)
         print(f"{fault}: the pod that waited was placed {time.monotonic() - well:.2f} s after recovery")
         assert time.monotonic() - well <= 10
+        assert NUDGE in here.fleet.pods()["waits"]["metadata"]["annotations"]
 
     def test_foreign_memory_counts_for_the_pods_that_it_leaves_too_little(self, here: Wards) -> None:
         here.agents[FIRST].gpus.put({"gpu0.mem_used": 75 << 30, "gpu0.procs": f"4194303:{75 << 30}"})
@@ -271,8 +274,16 @@ class TestTakeover:
         here.fleet.create([here.pod("waits", only=FIRST)])
         until(lambda: "1 DeviceLost:" in here.message("waits"))
         here.leader.kill()
-        heal(here.agents[FIRST])
         here.deployed.wait_led(here.forwarder, second.name)
-        led = time.monotonic()
+        until(lambda: here.refusals(replica=second).get(FIRST, "").startswith("DeviceLost:"))
+        until(lambda: second.metrics()["berth_waiting_pods"] == 1)
+        assert not here.fleet.pods()["waits"]["spec"].get("nodeName")
+
+        heal(here.agents[FIRST])
+        here.wait_open(replica=second)
+        well = time.monotonic()
         assert here.placed("waits", PATIENCE_S).startswith(FIRST)
-        print(f"placed {time.monotonic() - led:.2f} s after the other replica led")
+        took = time.monotonic() - well
+        print(f"the pod that waited was placed {took:.2f} s after recovery, by another leader")
+        assert took <= 10
+        assert NUDGE in here.fleet.pods()["waits"]["metadata"]["annotations"]

@@ -1,0 +1,75 @@
+"""Telemetry as a replica without a cluster takes it, through the socket; and what is built for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.api.telemetry import SCHEMA, Device, Driver, DriverState, Readings, Sample, Xid
+from extender.inventory.health import Transition
+from extender.inventory.ledger import Ledger
+from extender.model.errors import SettingsError
+from extender.settings import Settings, load
+from extender.telemetry.receiver import PATH
+from extender.wiring.telemetry import (
+    Telemetry,
+    build_telemetry,
+    embedded_routes,
+    exporter_targets,
+    load_health_table,
+)
+from tests.inventory.objects import node, slice_of
+
+NODE = "n1"
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return load(None, {"BERTH_API__AUTH": "false"})
+
+
+@pytest.fixture
+def telemetry(settings: Settings) -> Telemetry:
+    return build_telemetry(settings, CollectorRegistry(), lambda: 100.0)
+
+
+def sample(*xids: int) -> Sample:
+    heard = tuple(Xid(serial, code, 1) for serial, code in enumerate(xids, 1))
+    device = Device(uuid="GPU-1", readings=Readings(temperature=40), xids=heard)
+    return Sample(SCHEMA, NODE, "boot", "agent", 1, 2, 1, 1, Driver(DriverState.OK), (device,))
+
+
+def test_the_table_that_comes_with_the_package_is_used_when_none_is_named() -> None:
+    assert load_health_table(None).class_of(79)[0] == "restartNode"
+
+
+def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"telemetry\.healthTable: .*none\.yaml"):
+        load_health_table(tmp_path / "none.yaml")
+
+
+def test_listeners_hear_what_a_sample_brings_about(telemetry: Telemetry) -> None:
+    heard: list[Transition] = []
+    telemetry.listeners.append(heard.extend)
+    assert telemetry.intake.sample(sample(79), 100.0) is None
+    assert [(each.uuid, str(each.reason), each.entered) for each in heard] == [
+        ("GPU-1", "DeviceUnhealthy", True)
+    ]
+
+
+def test_an_embedded_service_takes_samples_from_this_machine_only(telemetry: Telemetry) -> None:
+    here = load(None, {"BERTH_API__AUTH": "false"})
+    anywhere = load(None, {"BERTH_API__AUTH": "false", "BERTH_SERVER__HOST": "0.0.0.0"})
+    assert [route.path for route in embedded_routes(telemetry, here)] == [PATH]  # type: ignore[attr-defined]  # they are Routes
+    assert embedded_routes(telemetry, anywhere) == []
+
+
+def test_a_pattern_names_an_exporter_for_each_node_with_devices_that_has_none() -> None:
+    ledger = Ledger([])
+    ledger.replaced("Node", [node(name) for name in ("a", "b", "without")], [])
+    ledger.replaced("ResourceSlice", [slice_of(f"s-{n}", n, ["gpu-0"], node=n) for n in ("a", "b")], [])
+    found = exporter_targets({"a": "http://one/metrics"}, "http://{node}:9400/metrics", ledger)
+    assert found == {"a": "http://one/metrics", "b": "http://b:9400/metrics"}
+    assert exporter_targets({"a": "b"}, "", ledger) == {"a": "b"}
