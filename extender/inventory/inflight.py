@@ -26,6 +26,7 @@ from extender.api.core import Pod
 from extender.api.meta import Condition
 from extender.inventory.devices import Int32
 from extender.inventory.pods import TERMINAL, scheduled_condition
+from extender.model.ids import ObjectKey
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,6 +80,8 @@ class Assumption:
     node: str
     rows: tuple[int, ...]
     at: float
+    claims: frozenset[ObjectKey] = frozenset()
+    """Unallocated claims that the rows are for; another user of one gets the same devices."""
 
 
 ASSUMED_FOR = 10.0  # seconds
@@ -117,9 +120,9 @@ class InFlight:
         """A pod of ours that was ungated and unbound at start or takeover: it may be meant for any node."""
         self._offers.setdefault(pod.metadata.uid, Offer(pod, (), now, everywhere=True))
 
-    def assume(self, uid: str, node: str, rows: tuple[int, ...], now: float) -> None:
-        """The prioritize reply made `node` the only best one."""
-        self._assumed[uid] = Assumption(node, rows, now)
+    def assume(self, uid: str, assumption: Assumption) -> None:
+        """The reply made one node the only one, or the only best one."""
+        self._assumed[uid] = assumption
 
     def ended(self, uid: str) -> None:
         """The pod is bound, gone or terminal, its attempt failed, or its claims are allocated."""

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from extender.api.extender import ExtenderBindingResult, ExtenderPreemptionResult, MetaPod, MetaVictims
 from extender.api.extender import ExtenderPreemptionArgs as PreemptionArgs
-from extender.inventory.inflight import nodes_at
+from extender.inventory.inflight import Assumption, nodes_at
 from extender.inventory.ledger import Ledger
 from extender.model.errors import WireError
 from extender.observability.metrics import Metrics, Verb, VerbMetrics
@@ -28,7 +28,7 @@ from extender.server.faults import BodyTooLargeError
 from extender.server.record import Recorder
 from extender.server.standing import Standing, Switch
 from extender.verbs.bind import Binder, Binding, binding_of
-from extender.verbs.desk import Desk, Question
+from extender.verbs.desk import Desk, Question, claims_of
 from extender.verbs.filter import FilterAnswer, filter_nodes
 from extender.verbs.preempt import nodes_to_drop
 from extender.verbs.prioritize import prioritize
@@ -95,7 +95,7 @@ class VerbRoutes:
             if len(answer.passed) == 1 and not answer.error:
                 # With one node left kube-scheduler does not ask for priorities.
                 rows = tuple(question.predictions.rows(names.index(answer.passed[0])))
-                deps.ledger.in_flight.assume(pod.metadata.uid, answer.passed[0], rows, now)
+                self._assume(question, answer.passed[0], rows)
             deps.recorder.filtered(question, answer, shadow=deps.switch.shadow())
         return self._codec.filter_result(args, names, answer)
 
@@ -122,7 +122,7 @@ class VerbRoutes:
             # kube-scheduler takes one of several best nodes at random: then nothing can be assumed.
             if np.count_nonzero(ruling.scores == ruling.scores[best]) == 1:
                 rows = tuple(question.predictions.rows(best))
-                deps.ledger.in_flight.assume(pod.metadata.uid, names[best], rows, now)
+                self._assume(question, names[best], rows)
             deps.recorder.scored(question, best, int(ruling.scores[best]))
         metrics.decided("passed")
         return self._codec.priorities(names, question.slots, snapshot.topology, ruling.scores)
@@ -141,6 +141,10 @@ class VerbRoutes:
                 del victims[name]
         deps.metrics.verbs["preempt"].decided("passed" if victims else "refused")
         return self._codec.preemption_result(ExtenderPreemptionResult(victims))
+
+    def _assume(self, question: Question, node: str, rows: tuple[int, ...]) -> None:
+        assumption = Assumption(node, rows, question.now, claims_of(question.demand))
+        self._deps.ledger.in_flight.assume(question.pod.metadata.uid, assumption)
 
     # ---- HTTP
 

@@ -23,6 +23,7 @@ from extender.inventory.devices import Int32
 from extender.inventory.inflight import Assumption
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import Topology
+from extender.model.ids import ObjectKey
 from extender.model.reason import Reason
 from extender.model.workload import WorkloadClass
 from extender.scoring.bench import Bench
@@ -134,11 +135,16 @@ class Desk:
         assumptions: Sequence[tuple[str, Assumption]],
         now: float,
     ) -> Question:
-        """Resolve names, demand and predictions. Assumptions about the pod itself are left out."""
+        """Resolve names, demand and predictions.
+
+        Assumptions about the pod itself are left out, and those for a claim that it shares: once that claim
+        is allocated, the devices are its own.
+        """
         slots = self.finder.slots(names, snapshot.topology)
         demand = demand_of(pod, snapshot)
         uid = pod.metadata.uid
-        others = [(other, held) for other, held in assumptions if other != uid]
+        own = claims_of(demand)
+        others = [(o, held) for o, held in assumptions if o != uid and not held.claims & own]
         assumed = frozenset(row for _, held in others for row in held.rows)
         predictions = self.predictor.predict(demand, slots, snapshot, assumed)
         workload = workload_class(
@@ -160,6 +166,11 @@ class Desk:
     def weights(self, question: Question) -> dict[str, float]:
         """Judges and weights for the pod."""
         return self.policy.weights(question.workload, question.pod.metadata.namespace)
+
+
+def claims_of(demand: Demand) -> frozenset[ObjectKey]:
+    """Claims of the pod that have no allocation yet."""
+    return frozenset(ObjectKey(c.metadata.namespace, c.metadata.name) for c in demand.claims)
 
 
 def candidates_of(question: Question, thresholds: Thresholds | None = None) -> Candidates:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from extender.api.core import PodSchedulingGroup
-from extender.inventory.inflight import InFlight, nodes_at
+from extender.inventory.inflight import Assumption, InFlight, nodes_at
 from extender.inventory.ledger import Ledger
 from tests.inventory.objects import GPU, claim, device_class, fresh, pod, result
 
@@ -134,7 +134,7 @@ def test_a_nomination_that_the_request_had_already_narrows_nothing(book: Ledger)
 
 def test_a_nomination_elsewhere_ends_an_assumption(book: Ledger) -> None:
     offer(book)
-    book.in_flight.assume("uid-q", "n1", (3,), 1.0)
+    book.in_flight.assume("uid-q", Assumption("n1", (3,), 1.0))
     book.upserted("Pod", pod("q", nominated="n2"))
     assert book.in_flight.assumptions(1.0) == []
 
@@ -191,7 +191,7 @@ def test_a_pod_that_vanished_between_lists_is_not_in_flight(book: Ledger) -> Non
 def test_flights_have_no_end_by_time_assumptions_do() -> None:
     flights = InFlight()
     flights.offered(pod("q"), NODES, 0.0)
-    flights.assume("uid-q", "n1", (1,), 0.0)
+    flights.assume("uid-q", Assumption("n1", (1,), 0.0))
     assert len(flights.assumptions(10.0)) == 1
     assert flights.assumptions(10.1) == []
     assert covered(flights) == set(NODES)
@@ -199,7 +199,7 @@ def test_flights_have_no_end_by_time_assumptions_do() -> None:
 
 def test_a_newer_call_ends_the_assumption_of_the_older_one() -> None:
     flights = InFlight()
-    flights.assume("uid-q", "n1", (1,), 0.0)
+    flights.assume("uid-q", Assumption("n1", (1,), 0.0))
     flights.offered(pod("q"), NODES, 1.0)
     assert flights.assumptions(1.0) == []
 

@@ -221,6 +221,19 @@ def test_the_devices_of_the_best_node_are_assumed_taken_when_it_is_the_only_best
     assert (uid, assumed.node, [ids[row].device for row in assumed.rows]) == ("uid-q", "n0", ["b"])
 
 
+def test_a_second_user_of_a_claim_in_flight_is_predicted_the_same_devices(
+    service: Service, client: httpx.Client
+) -> None:
+    post(client, "prioritize", args(GPU_POD, NAMES))
+    post(client, "filter", args(wire_pod("second", claims=["free"]), ["n0"]))
+    post(client, "filter", args(wire_pod("third", claims=["free-2"]), ["n0"]))
+    shared, other = service.ring.newest(2, "ns/second"), service.ring.newest(2, "ns/third")
+    held = {uid: assumed.rows for uid, assumed in service.ledger.in_flight.assumptions(service.now)}
+    assert held["uid-second"] == held["uid-q"] != ()
+    assert held["uid-third"] == ()
+    assert (len(shared), len(other)) == (1, 1)
+
+
 # ---- refusals
 
 
