@@ -14,6 +14,7 @@ from extender.cli.configuration import config_commands, scheduler_config_command
 from extender.cli.doors import Doors
 from extender.cli.reading import add_reading_commands
 from extender.cli.running import add_running_commands
+from extender.cli.top import add_top_command
 from extender.model.errors import BerthError
 
 
@@ -35,6 +36,7 @@ def build_cli(doors: Doors) -> typer.Typer:
     app.add_typer(config_commands(doors), name="config")
     app.add_typer(scheduler_config_commands(doors), name="scheduler-config")
     add_reading_commands(app, doors)
+    add_top_command(app, doors)
     add_running_commands(app, doors)
     return app
 

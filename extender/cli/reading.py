@@ -92,8 +92,8 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
         """Show nodes and their devices."""
         source = Source(url, token_file, ca_file, folder, cluster, config)
         with open_desk(doors, source) as desk:
-            view = _whole_fleet(desk)
-        _show(doors, models.Fleet.model_validate(view), fleet_table(view), as_json=as_json)
+            view = whole_fleet(desk)
+        show(doors, models.Fleet.model_validate(view), fleet_table(view), as_json=as_json)
 
     @app.command()
     def explain(
@@ -115,7 +115,7 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
         source = Source(url, token_file, ca_file, folder, cluster, config)
         with open_desk(doors, source) as desk:
             view = _explain(desk, pod, node or [], limit)
-        _show(doors, models.Explanation.model_validate(view), explain_table(view), as_json=as_json)
+        show(doors, models.Explanation.model_validate(view), explain_table(view), as_json=as_json)
 
     @app.command()
     def decisions(
@@ -131,10 +131,10 @@ def add_reading_commands(app: typer.Typer, doors: Doors) -> None:
         with open_desk(doors, Source(url, token_file, ca_file)) as desk:
             found = desk.decisions(limit, pod)
         shown = models.Decisions(decisions=[models.Decision.model_validate(each) for each in found])
-        _show(doors, shown, decisions_table(found), as_json=as_json)
+        show(doors, shown, decisions_table(found), as_json=as_json)
 
 
-def _whole_fleet(desk: ReadDesk) -> FleetView:
+def whole_fleet(desk: ReadDesk) -> FleetView:
     """All pages as one; the totals are those of the last page."""
     page = desk.fleet("", PAGE)
     nodes = list(page.nodes)
@@ -176,7 +176,7 @@ def _token(path: Path | None) -> str:
         raise UsageError(f"{path}: can't be read: {error}") from error
 
 
-def _show(doors: Doors, shown: models.View, table: RenderableType, *, as_json: bool) -> None:
+def show(doors: Doors, shown: models.View, table: RenderableType, *, as_json: bool) -> None:
     """Print the JSON that the read API would answer, or the table."""
     if as_json:
         typer.echo(shown.model_dump_json())

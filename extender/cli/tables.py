@@ -52,7 +52,7 @@ def explain_table(view: ExplainView) -> RenderableType:
         nodes.add_row(
             node.name,
             Text(node.verdict, "green" if node.verdict == "passed" else "red"),
-            Text(": ".join(part for part in (node.reason, node.text) if part)),
+            Text("\n".join(filter(None, (": ".join(filter(None, (node.reason, node.text))), node.details)))),
             _predicted(node.predicted, node.unpredicted),
             "" if node.score is None else f"{node.score} ({node.total:.3f})",
             Text("\n".join(_judges(node))),

@@ -181,6 +181,12 @@ class Columns:
         self._cells[row] = Cell.LOST
         self._read_at[row] = at
 
+    def ages(self, rows: Rows, now: float) -> Floats:
+        """Seconds since anything of a row was read last, float64[n]; inf: never, or no row."""
+        if not self.capacity:
+            return np.full(len(rows), np.inf)
+        return np.where(rows >= 0, now - self._read_at[rows].max(axis=1), np.inf)
+
     def column(self, name: str, rows: Rows, now: float) -> tuple[Floats, Codes]:
         """Values and `Freshness` of one reading for rows (-1: absent); 0 unless fresh or stale."""
         return self._look(self._values, COLUMN[name], COLUMN[name], rows, now)

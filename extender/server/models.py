@@ -44,6 +44,32 @@ class ResourceCount(View):
     requested: int
 
 
+class Telemetry(View):
+    """What a device is doing now; null where there is no value."""
+
+    device: str
+    """driver/pool/device"""
+    uuid: str
+    state: Literal["fresh", "stale", "unsupported", "lost", "absent"]
+    """The best of its values'."""
+    age: float | None
+    """Seconds."""
+    utilisation: int | None
+    """Percent."""
+    memory_used: int | None
+    """Bytes."""
+    memory_total: int | None
+    """Bytes."""
+    temperature: int | None
+    """Degrees Celsius."""
+    health: list[str]
+    """Codes of what holds against it, gravest first."""
+    text: str
+    """The same in words."""
+    holders: list[str]
+    """namespace/pod, or [namespace/claim] for a claim without pods."""
+
+
 class NodeRow(View):
     """A node in the list of the fleet."""
 
@@ -52,6 +78,7 @@ class NodeRow(View):
     schedulable: bool
     devices: list[DeviceCount]
     resources: list[ResourceCount]
+    telemetry: list[Telemetry]
 
 
 class Fleet(View):
@@ -96,6 +123,7 @@ class Device(View):
     attributes: dict[str, bool | int | str]
     capacity: dict[str, str]
     taints: list[Taint]
+    telemetry: Telemetry | None
 
 
 class Node(View):
@@ -207,6 +235,10 @@ class ExplainNode(View):
     """The judges' weighted mean, 0 to 1."""
     score: int | None
     """The integer that kube-scheduler would get, 0 to 10."""
+    details: str
+    """Numbers and names behind a refusal."""
+    telemetry: list[Telemetry]
+    """What the predicted devices are doing."""
 
 
 class Explanation(View):

@@ -8,6 +8,7 @@ import msgspec
 
 from extender.api.core import Pod
 from extender.inventory.ledger import Ledger
+from extender.inventory.outlook import Lookout
 from extender.model.errors import WireError
 from extender.observability.decisions import DecisionRing
 from extender.server.standing import Switch
@@ -21,21 +22,30 @@ class Reader:
     """Answers people and tools; changes nothing."""
 
     def __init__(
-        self, ledger: Ledger, desk: Desk, ring: DecisionRing, switch: Switch, clock: Callable[[], float]
+        self,
+        ledger: Ledger,
+        desk: Desk,
+        ring: DecisionRing,
+        switch: Switch,
+        clock: Callable[[], float],
+        *,
+        lookout: Lookout | None = None,
     ) -> None:
+        """`lookout`: the live telemetry, of the same clock; without it none is shown."""
         self._ledger = ledger
         self._desk = desk
         self._ring = ring
         self._switch = switch
         self._clock = clock
+        self._lookout = lookout
 
     def fleet(self, after: str, limit: int) -> FleetView:
         """At most `limit` nodes by name, those after `after`."""
-        return fleet(self._ledger.snapshot(), after, limit)
+        return fleet(self._ledger.snapshot(), after, limit, self._lookout, self._clock())
 
     def node(self, name: str) -> NodeView | None:
         """A node with its devices."""
-        return node_view(self._ledger.snapshot(), name)
+        return node_view(self._ledger.snapshot(), name, self._lookout, self._clock())
 
     def decisions(self, limit: int, pod: str) -> Sequence[DecisionView]:
         """The newest decisions first."""
@@ -78,4 +88,5 @@ class Reader:
             enforce=self._switch.enforce(),
             shadow=self._switch.shadow(),
             limit=limit,
+            lookout=self._lookout,
         )

@@ -8,13 +8,15 @@ import numpy as np
 
 from extender.api.core import Pod
 from extender.inventory.inflight import Assumption
+from extender.inventory.outlook import Lookout
 from extender.inventory.snapshot import Snapshot
 from extender.scoring.bench import Ruling
 from extender.verbs.desk import Desk, Question
 from extender.verbs.filter import FilterAnswer, filter_nodes
+from extender.verbs.live import telemetry_of
 from extender.verbs.named import named_devices
 from extender.verbs.prioritize import prioritize
-from extender.verbs.views import ExplainNode, ExplainView, JudgeRow, Verdict
+from extender.verbs.views import ExplainNode, ExplainView, JudgeRow, TelemetryRow, Verdict
 
 
 def explain(
@@ -28,6 +30,7 @@ def explain(
     enforce: bool,
     shadow: bool,
     limit: int,
+    lookout: Lookout | None = None,
 ) -> ExplainView:
     """Explain a pod against `names`: the best `limit` nodes first, refused ones last.
 
@@ -39,8 +42,8 @@ def explain(
     indices = [index for index, name in enumerate(names) if name in passed]
     ruling = prioritize(desk, _narrowed(desk, question, indices, assumptions))
     ranked = sorted(range(len(indices)), key=lambda i: (-ruling.total[i], names[indices[i]]))
-    nodes = [_passing(question, indices[i], ruling, i) for i in ranked[:limit]]
-    nodes.extend(_refused(answer, limit - len(nodes)))
+    nodes = [_passing(question, indices[i], ruling, i, lookout) for i in ranked[:limit]]
+    nodes.extend(_refused(question, answer, limit - len(nodes), lookout))
     return ExplainView(
         pod_namespace=pod.metadata.namespace,
         pod_name=pod.metadata.name,
@@ -67,7 +70,9 @@ def _narrowed(
     return desk.question(question.pod, names, question.snapshot, assumptions, question.now)
 
 
-def _passing(question: Question, index: int, ruling: Ruling, position: int) -> ExplainNode:
+def _passing(
+    question: Question, index: int, ruling: Ruling, position: int, lookout: Lookout | None
+) -> ExplainNode:
     reason = question.predictions.reason(index)
     note = question.predictions.notes.get(index, "")
     unpredicted = "" if reason is None else f"{reason}: {note}" if note else str(reason)
@@ -82,18 +87,35 @@ def _passing(question: Question, index: int, ruling: Ruling, position: int) -> E
         ),
         total=round(float(ruling.total[position]), 6),
         score=int(ruling.scores[position]),
+        telemetry=_live(question, index, lookout),
     )
 
 
-def _refused(answer: FilterAnswer, room: int) -> list[ExplainNode]:
+def _refused(
+    question: Question, answer: FilterAnswer, room: int, lookout: Lookout | None
+) -> list[ExplainNode]:
     said: list[tuple[str, str, Verdict]] = [
         *((name, text, "refused") for name, text in answer.failed.items()),
         *((name, text, "unresolvable") for name, text in answer.unresolvable.items()),
     ]
+    index_of = {name: index for index, name in enumerate(question.names)}
     return [
-        ExplainNode(name=name, verdict=verdict, reason=text.split(":", 1)[0], text=text)
+        ExplainNode(
+            name=name,
+            verdict=verdict,
+            reason=text.split(":", 1)[0],
+            text=text,
+            predicted=named_devices(question, index_of[name]),
+            details=answer.detail(index_of[name]),
+            telemetry=_live(question, index_of[name], lookout),
+        )
         for name, text, verdict in said[: max(room, 0)]
     ]
+
+
+def _live(question: Question, index: int, lookout: Lookout | None) -> tuple[TelemetryRow, ...]:
+    rows = list(dict.fromkeys(question.predictions.rows(index)))
+    return telemetry_of(lookout, question.snapshot, rows, question.now)
 
 
 def _note(desk: Desk, question: Question, answer: FilterAnswer, *, enforce: bool, shadow: bool) -> str:
@@ -106,6 +128,9 @@ def _note(desk: Desk, question: Question, answer: FilterAnswer, *, enforce: bool
         return "shadow mode: every node passes and scores 0"
     if not enforce and answer.counts:
         return "vetoes are switched off: every node passes"
+    said = list(answer.notes)
     if np.count_nonzero(question.slots < 0):
-        return f"{np.count_nonzero(question.slots < 0)} of the nodes are not known here"
-    return answer.error
+        said.append(f"{np.count_nonzero(question.slots < 0)} of the nodes are not known here")
+    elif answer.error:
+        said.append(answer.error)
+    return "; ".join(said)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from extender.allocator.taints import blocking_taints
 from extender.api.core import Node
 from extender.api.resource import Device
 from extender.inventory.claims import Holding
+from extender.inventory.outlook import Lookout
 from extender.inventory.snapshot import Snapshot
 from extender.model.device import DeviceID
+from extender.verbs.live import telemetry_of
 from extender.verbs.views import (
     DeviceCount,
     DeviceRow,
@@ -20,12 +23,15 @@ from extender.verbs.views import (
     NodeView,
     ResourceCount,
     TaintRow,
+    TelemetryRow,
 )
 
 _PRODUCT = ("productName", "model", "type")
 
 
-def fleet(snapshot: Snapshot, after: str, limit: int) -> FleetView:
+def fleet(
+    snapshot: Snapshot, after: str, limit: int, lookout: Lookout | None = None, now: float = 0.0
+) -> FleetView:
     """A page of nodes by name, and the totals of the whole fleet."""
     names = sorted(snapshot.topology.slot_of)
     later = [name for name in names if name > after]
@@ -39,11 +45,12 @@ def fleet(snapshot: Snapshot, after: str, limit: int) -> FleetView:
             for member in pool.slices
             for device in member.spec.devices or ()
         )
+    live = _live(snapshot, page, lookout, now)
     return FleetView(
         generation=snapshot.generation,
         node_count=len(names),
         totals=_counts(counts),
-        nodes=tuple(_node_row(snapshot, name) for name in page),
+        nodes=tuple(_node_row(snapshot, name, live.get(name, ())) for name in page),
         next=page[-1] if len(later) > len(page) else "",
     )
 
@@ -59,18 +66,21 @@ def device_states(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
                 yield pool.key.driver, _state(snapshot, pool.key.driver, pool.key.pool, device)
 
 
-def node_view(snapshot: Snapshot, name: str) -> NodeView | None:
+def node_view(
+    snapshot: Snapshot, name: str, lookout: Lookout | None = None, now: float = 0.0
+) -> NodeView | None:
     """One node with every device of its own pools."""
     node = _node(snapshot, name)
     if node is None:
         return None
+    live = {row.device: row for row in _live(snapshot, [name], lookout, now)[name]}
     return NodeView(
         name=name,
         ready=_ready(node),
         schedulable=not node.spec.unschedulable,
         taints=tuple(TaintRow(t.key, t.value, t.effect) for t in node.spec.taints or ()),
         devices=tuple(
-            _device_row(snapshot, pool.key.driver, pool.key.pool, device)
+            _device_row(snapshot, pool.key.driver, pool.key.pool, device, live)
             for pool in snapshot.topology.pools.get(name, ())
             for member in pool.slices
             for device in member.spec.devices or ()
@@ -97,7 +107,7 @@ def _ready(node: Node) -> bool:
     return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
 
 
-def _node_row(snapshot: Snapshot, name: str) -> NodeRow:
+def _node_row(snapshot: Snapshot, name: str, live: tuple[TelemetryRow, ...]) -> NodeRow:
     node = _node(snapshot, name)
     return NodeRow(
         name=name,
@@ -105,7 +115,21 @@ def _node_row(snapshot: Snapshot, name: str) -> NodeRow:
         schedulable=node is not None and not node.spec.unschedulable,
         devices=_counts(Counter(_counted(snapshot, name))),
         resources=_resources(snapshot, name),
+        telemetry=live,
     )
+
+
+def _live(
+    snapshot: Snapshot, names: Sequence[str], lookout: Lookout | None, now: float
+) -> dict[str, tuple[TelemetryRow, ...]]:
+    """Telemetry by node, read at once for all of them."""
+    topology = snapshot.topology
+    of_node = {}
+    for name in names:
+        slot = topology.slot_of[name]
+        of_node[name] = topology.order[topology.starts[slot] : topology.starts[slot + 1]].tolist()
+    found = iter(telemetry_of(lookout, snapshot, [row for rows in of_node.values() for row in rows], now))
+    return {name: tuple(islice(found, len(rows))) for name, rows in of_node.items()}
 
 
 def _counted(snapshot: Snapshot, name: str) -> Iterable[tuple[str, str, str]]:
@@ -152,7 +176,9 @@ def _resources(snapshot: Snapshot, name: str) -> tuple[ResourceCount, ...]:
     return tuple(rows)
 
 
-def _device_row(snapshot: Snapshot, driver: str, pool: str, device: Device) -> DeviceRow:
+def _device_row(
+    snapshot: Snapshot, driver: str, pool: str, device: Device, live: Mapping[str, TelemetryRow]
+) -> DeviceRow:
     device_id = DeviceID(driver, pool, device.name)
     attributes: dict[str, str | int | bool] = {}
     for key, value in (device.attributes or {}).items():
@@ -167,6 +193,7 @@ def _device_row(snapshot: Snapshot, driver: str, pool: str, device: Device) -> D
         attributes=attributes,
         capacity={key: str(value.value) for key, value in (device.capacity or {}).items()},
         taints=tuple(TaintRow(t.key, t.value, t.effect) for t in device.taints or ()),
+        telemetry=live.get(str(device_id)),
     )
 
 

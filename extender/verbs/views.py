@@ -18,6 +18,9 @@ Verdict = Literal["passed", "refused", "unresolvable", "error"]
 Outcome = Literal["pending", "right", "wrong", "unpredicted"]
 """What became of a prediction: not bound yet, the devices named, other devices, or none were named."""
 
+TelemetryState = Literal["fresh", "stale", "unsupported", "lost", "absent"]
+"""What a reading is worth: of now, of a while ago, not to be had, of a device that is gone, or unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -51,14 +54,38 @@ class ResourceCount:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetryRow:
+    """What a device ("driver/pool/device") is doing now; None where the state of a value says there is none.
+
+    `state` is the best of its values', `age` in seconds. `utilisation` in percent, memory in bytes,
+    `temperature` in degrees Celsius. `health`: codes of what holds against it, gravest first, `text` in
+    words; empty: nothing is known against it. `holders`: namespace/pod, or [namespace/claim] of a claim
+    without pods.
+    """
+
+    device: str
+    uuid: str = ""
+    state: TelemetryState = "absent"
+    age: float | None = None
+    utilisation: int | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    temperature: int | None = None
+    health: tuple[str, ...] = ()
+    text: str = ""
+    holders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRow:
-    """A node in the list of the fleet."""
+    """A node in the list of the fleet; `telemetry` of its devices in usable pools, if any is taken in."""
 
     name: str
     ready: bool
     schedulable: bool = True
     devices: tuple[DeviceCount, ...] = ()
     resources: tuple[ResourceCount, ...] = ()
+    telemetry: tuple[TelemetryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +130,7 @@ class DeviceRow:
     attributes: Mapping[str, str | int | bool] = field(default_factory=lambda: MappingProxyType({}))
     capacity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     taints: tuple[TaintRow, ...] = ()
+    telemetry: TelemetryRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +220,7 @@ class ExplainNode:
 
     `reason` is a stable code ("" when the node passes), `total` the weighted mean of the judges (0..1),
     `score` the integer that kube-scheduler would get (0..10); both None when the node does not pass.
+    `details` has the numbers and names behind a refusal, `telemetry` what the predicted devices are doing.
     """
 
     name: str
@@ -203,13 +232,16 @@ class ExplainNode:
     judges: tuple[JudgeRow, ...] = ()
     total: float | None = None
     score: int | None = None
+    details: str = ""
+    telemetry: tuple[TelemetryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainView:
     """A what-if answer for one pod: best nodes first, then the refused ones.
 
-    `note` says why a pod is none of our business (answered with an echo), or what an Error would say.
+    `note` says why a pod is none of our business (answered with an echo), what an Error would say, and what
+    of the pod could not be used.
     `rejected` counts all refused nodes by reason, also those left out of `nodes`.
     """
 

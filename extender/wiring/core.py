@@ -113,4 +113,5 @@ def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) 
 
 def reader(core: Core, switch: Switch) -> Reader:
     """The read desk."""
-    return Reader(core.ledger, core.desk, core.ring, switch, core.clock)
+    lookout = core.telemetry.lookout
+    return Reader(core.ledger, core.desk, core.ring, switch, core.clock, lookout=lookout)

@@ -22,11 +22,32 @@ from extender.verbs.views import (
     PredictedDevice,
     ResourceCount,
     TaintRow,
+    TelemetryRow,
 )
 
 GPUS = DeviceCount("gpu.example.com", "H200", 8, 5, 2, 1)
+LIVE = TelemetryRow(
+    "gpu.example.com/node-0/gpu-0",
+    "GPU-0",
+    "fresh",
+    age=3.0,
+    utilisation=97,
+    memory_used=64 << 30,
+    memory_total=141 << 30,
+    temperature=71,
+    health=("DeviceUnhealthy",),
+    text="XID 79 (restartNode)",
+    holders=("team/pod-a",),
+)
+UNSEEN = TelemetryRow("gpu.example.com/node-1/gpu-0")
 ROWS = tuple(
-    NodeRow(f"node-{i}", i != 2, devices=(GPUS,), resources=(ResourceCount("nvidia.com/gpu", 8, 3),))
+    NodeRow(
+        f"node-{i}",
+        i != 2,
+        devices=(GPUS,),
+        resources=(ResourceCount("nvidia.com/gpu", 8, 3),),
+        telemetry={0: (LIVE,), 1: (UNSEEN,)}.get(i, ()),
+    )
     for i in range(5)
 )
 PREDICTED = PredictedDevice("gpus", "gpu", "gpu.example.com/node-0/gpu-0")
@@ -51,6 +72,7 @@ class Desk:
             attributes={"index": 0, "nvlink": True, "productName": "H200"},
             capacity={"memory": "141Gi"},
             taints=(TaintRow("berth.scheduler/unhealthy", "xid-79", "NoSchedule"),),
+            telemetry=LIVE,
         )
         return NodeView(name, ready=True, schedulable=True, taints=(), devices=(device,), resources=())
 
@@ -90,7 +112,14 @@ class Desk:
                 0.5,
                 10,
             ),
-            ExplainNode("node-1", "refused", "DeviceLost", "a device is lost"),
+            ExplainNode(
+                "node-1",
+                "refused",
+                "DeviceLost",
+                "a device is lost",
+                details="gpu-0: off the bus",
+                telemetry=(UNSEEN,),
+            ),
         )
         kept = tuple(node for node in explained if not nodes or node.name in nodes)[:limit]
         return ExplainView("team", "pod", "training", 2, 1, kept, {"DeviceLost": 1})

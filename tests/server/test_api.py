@@ -32,7 +32,23 @@ def test_the_fleet_has_totals_and_nodes_with_devices_and_plugin_resources(client
         "schedulable": True,
         "devices": [gpus],
         "resources": [{"name": "nvidia.com/gpu", "allocatable": 8, "requested": 3}],
+        "telemetry": [],
     }
+    assert fleet["nodes"][0]["telemetry"] == [
+        {
+            "device": "gpu.example.com/node-0/gpu-0",
+            "uuid": "GPU-0",
+            "state": "fresh",
+            "age": 3.0,
+            "utilisation": 97,
+            "memoryUsed": 64 << 30,
+            "memoryTotal": 141 << 30,
+            "temperature": 71,
+            "health": ["DeviceUnhealthy"],
+            "text": "XID 79 (restartNode)",
+            "holders": ["team/pod-a"],
+        }
+    ]
 
 
 def test_the_fleet_comes_in_pages(client: httpx.Client) -> None:
@@ -52,6 +68,7 @@ def test_a_node_shows_its_devices_with_holders_attributes_and_taints(client: htt
     ]
     assert device["attributes"] == {"index": 0, "nvlink": True, "productName": "H200"}
     assert device["taints"][0]["value"] == "xid-79"
+    assert device["telemetry"]["utilisation"] == 97
 
 
 def test_an_unknown_node_is_a_404_that_names_it(client: httpx.Client) -> None:

@@ -128,7 +128,7 @@ class Live:
 
 def asking(*claims: str, need: str = "") -> Pod:
     """A pod with claims, one device each; `need` is its annotation memory-need."""
-    made = pod("q", claims=list(claims or ("c",)))
+    made = pod("q", claims=list(claims or ("c",)), scheduler_name="default-scheduler")
     return annotated(made, need) if need else made
 
 
