@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from extender.api.core import Pod
@@ -21,6 +22,9 @@ from extender.verbs.desk import Desk
 from extender.verbs.filter import filter_nodes
 
 CONDITION = "PodScheduled"
+FULL_LOOKS = 20
+"""So many pods are asked about on all nodes in one look: milliseconds each in a large fleet."""
+FULL_SECONDS = 30.0
 _LASTING = {str(reason): reason for reason in Reason if reason.kind is not Kind.PASSING}
 _COUNTED = re.compile(r"(\d+) (" + "|".join(map(re.escape, _LASTING)) + r"):")
 
@@ -53,11 +57,21 @@ def kept_waiting(pod: Pod) -> Mapping[Reason, int]:
     return {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of a pod: the counts of its condition, who was refused, and when all nodes were asked."""
+
+    counts: Mapping[Reason, int]
+    refused: frozenset[str]
+    full_at: float
+
+
 class Waiting:
     """Who waits, and for which nodes. `freed` is called again and again.
 
     The first look at a pod compares with the counts of its condition: what cleared before it was looked at,
-    or under another leader, is missing there. Later looks compare with the look before.
+    or under another leader, is missing there. Later looks compare with the look before, and ask only about
+    the nodes that were refused then; about all nodes when the condition has changed, and now and then.
     """
 
     def __init__(
@@ -68,35 +82,55 @@ class Waiting:
         self._desk = desk
         self._clock = clock
         self._enforce = enforce
-        self._refused: dict[str, frozenset[str]] = {}
+        self._looks: dict[str, _Look] = {}
 
     def __len__(self) -> int:
-        return len(self._refused)
+        return len(self._looks)
 
     def forget(self) -> None:
         """Another replica leads."""
-        self._refused.clear()
+        self._looks.clear()
 
     def freed(self) -> Iterator[Pod | None]:
         """Pods that have less to wait for than before; None between two pods, for others on the loop."""
-        snapshot = self._ledger.snapshot()
+        snapshot, now = self._ledger.snapshot(), self._clock()
         waiting = [
             (record.pod, counts)
             for record in snapshot.pods.values()
             if self._desk.scope.covers(record.pod) and (counts := kept_waiting(record.pod))
         ]
-        for gone in self._refused.keys() - {pod.metadata.uid for pod, _ in waiting}:
-            del self._refused[gone]
-        names = [name for name in snapshot.topology.names if name]
+        for gone in self._looks.keys() - {pod.metadata.uid for pod, _ in waiting}:
+            del self._looks[gone]
+        room = FULL_LOOKS
         for pod, counts in waiting:
-            refused = self._refusals(pod, names, snapshot)
-            before = self._refused.get(pod.metadata.uid)
-            self._refused[pod.metadata.uid] = frozenset(refused)
-            if _fewer(refused, counts) if before is None else before - refused.keys():
+            before = self._looks.get(pod.metadata.uid)
+            full = before is None or before.counts != counts or now - before.full_at >= FULL_SECONDS
+            if full and not room:
+                if before is None:
+                    continue  # at the next look
+                full = False
+            room -= full
+            if self._look(pod, counts, before, snapshot, full=full):
                 yield pod
             yield None
 
+    def _look(
+        self, pod: Pod, counts: Mapping[Reason, int], before: _Look | None, snapshot: Snapshot, *, full: bool
+    ) -> bool:
+        """Look at one pod; whether it has less to wait for."""
+        everybody = [name for name in snapshot.topology.names if name]
+        names = everybody if full or before is None else sorted(before.refused)
+        refused = self._refusals(pod, names, snapshot)
+        self._looks[pod.metadata.uid] = _Look(
+            counts if full or before is None else before.counts,
+            frozenset(refused),
+            self._clock() if full or before is None else before.full_at,
+        )
+        return _fewer(refused, counts) if before is None else bool(before.refused - refused.keys())
+
     def _refusals(self, pod: Pod, names: Sequence[str], snapshot: Snapshot) -> dict[str, Reason]:
+        if not names:
+            return {}
         question = self._desk.question(pod, names, snapshot, (), self._clock())
         answer = filter_nodes(self._desk, question, enforce=self._enforce())
         said = {**answer.failed, **answer.unresolvable}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.admission.nudging import Nudging, Waiting
+from extender.admission.nudging import FULL_LOOKS, Nudging, Waiting
 from extender.api.core import Pod
 from extender.api.meta import Condition
 from extender.api.telemetry import DeviceState
@@ -115,3 +115,16 @@ async def test_a_pod_that_others_keep_waiting_is_never_asked_about() -> None:
     scene = Scene()
     scene.live.ledger.upserted("Pod", _refused(asking(), "0/2 nodes are available: 2 Insufficient cpu."))
     assert await scene.look() == []
+
+
+async def test_a_crowd_is_looked_at_bit_by_bit() -> None:
+    scene = Scene()
+    scene.lose("n0", "n1")
+    crowd = [_refused(asking(), LOST.format(2)) for _ in range(2 * FULL_LOOKS)]
+    for number, pod in enumerate(crowd):
+        named = msgspec.structs.replace(pod.metadata, name=f"q{number}", uid=f"uid-{number}")
+        scene.live.ledger.upserted("Pod", msgspec.structs.replace(pod, metadata=named))
+    await scene.look()
+    await scene.look()
+    scene.heal("n0")
+    assert len(await scene.look()) == 2 * FULL_LOOKS

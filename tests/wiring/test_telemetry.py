@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -21,6 +22,7 @@ from extender.wiring.telemetry import (
     load_health_table,
 )
 from tests.inventory.objects import node, slice_of
+from tests.wiring.process import serving
 
 NODE = "n1"
 
@@ -73,3 +75,15 @@ def test_a_pattern_names_an_exporter_for_each_node_with_devices_that_has_none() 
     found = exporter_targets({"a": "http://one/metrics"}, "http://{node}:9400/metrics", ledger)
     assert found == {"a": "http://one/metrics", "b": "http://b:9400/metrics"}
     assert exporter_targets({"a": "b"}, "", ledger) == {"a": "b"}
+
+
+@pytest.mark.slow
+def test_an_embedded_service_takes_a_sample_for_the_node_that_the_token_names(tmp_path: Path) -> None:
+    body = msgspec.json.encode(sample())
+    with serving(tmp_path, "--embedded") as service, service.http() as http:
+        said = [
+            http.post(PATH, content=body, headers={"content-type": "application/json", **token}).status_code
+            for token in ({}, {"authorization": "Bearer n2"}, {"authorization": f"Bearer {NODE}"})
+        ]
+        assert said == [401, 403, 204]
+        assert 'berth_telemetry_samples_total{source="agent"} 1.0' in http.get("/metrics").text
