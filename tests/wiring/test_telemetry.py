@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -22,9 +26,11 @@ from extender.wiring.telemetry import (
     load_health_table,
 )
 from tests.inventory.objects import node, slice_of
+from tests.telemetry.expositions import OTHER, exposition, row
 from tests.wiring.process import serving
 
 NODE = "n1"
+DEVICES = "berth_telemetry_devices 2.0"
 
 
 @pytest.fixture
@@ -87,3 +93,47 @@ def test_an_embedded_service_takes_a_sample_for_the_node_that_the_token_names(tm
         ]
         assert said == [401, 403, 204]
         assert 'berth_telemetry_samples_total{source="agent"} 1.0' in http.get("/metrics").text
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A dcgm-exporter at /metrics, and a Prometheus that scraped another at /api/v1/query."""
+
+    def do_GET(self) -> None:
+        metrics = {"DCGM_FI_DEV_GPU_TEMP": 42}
+        if self.path == "/metrics":
+            body = exposition({row(): metrics}).encode()
+        else:
+            labels = {"__name__": "DCGM_FI_DEV_GPU_TEMP", "UUID": OTHER, "Hostname": "n2"}
+            result = [{"metric": labels, "values": [[time.time(), "50"]]}]
+            body = msgspec.json.encode(
+                {"status": "success", "data": {"resultType": "matrix", "result": result}}
+            )
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join(5)
+
+
+@pytest.mark.slow
+def test_a_replica_reads_the_other_sources_that_its_settings_name(tmp_path: Path, elsewhere: str) -> None:
+    targets = msgspec.json.encode({NODE: f"{elsewhere}/metrics"}).decode()
+    sources = {"TELEMETRY__DCGM__TARGETS": targets, "TELEMETRY__PROMETHEUS__URL": elsewhere}
+    wanted = [f'berth_telemetry_samples_total{{source="{name}"}} 1.0' for name in ("dcgm", "prometheus")]
+    with serving(tmp_path, "--embedded", **sources) as service, service.http() as http:
+        end = time.monotonic() + 30
+        while not all(line in (text := http.get("/metrics").text) for line in [*wanted, DEVICES]):
+            assert time.monotonic() < end, text
+            time.sleep(0.05)
