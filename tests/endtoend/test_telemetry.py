@@ -88,6 +88,7 @@ def world(
 def here(world: Wards) -> Iterator[Wards]:
     """The world, healthy and empty before and after each test."""
     world.wait_open("1Gi")
+    world.wait_known(0)  # the gauges follow within a second
     yield world
     heal(world.agents[FIRST])
     world.clear()

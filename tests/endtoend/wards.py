@@ -195,7 +195,7 @@ class Wards:
         return time.monotonic() - began
 
     def wait_known(self, devices: int) -> None:
-        """Wait until the leader, which has just started, knows so many unfit devices and leads."""
+        """Wait until the leader, which may have just started, leads and knows so many unfit devices."""
         until(self.leader.leads)
         until(lambda: _unfit(self.leader.metrics()) == devices, said=lambda: self.leader.log_text()[-2000:])
 
