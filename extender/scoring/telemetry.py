@@ -92,6 +92,19 @@ class _Load:
         np.add.at(self.by_row, rows, 1.0)
         np.add.at(self.by_slot, on, 1.0 / np.maximum(starts[on + 1] - starts[on], 1))
 
+    def taken_off(self, score: Float64, idle: Float64) -> Float64:
+        """Scores by device row, less what the load takes off the idle term."""
+        topology = self.outlook.topology
+        slots = np.nonzero(self.by_slot)[0]
+        starts = topology.starts[slots]
+        sizes = topology.starts[slots + 1] - starts
+        begins = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        rows = topology.order[begins + np.arange(len(begins))]
+        more = self.by_row[rows] + np.repeat(self.by_slot[slots], sizes)
+        left = score.copy()
+        left[rows] -= _WEIGHTS[0] * np.minimum(more, idle[rows])
+        return left
+
     def copy(self) -> _Load:
         """Another one with the same load."""
         other = copy(self)
@@ -135,15 +148,12 @@ class Telemetry:
         if not marks.anything:
             return abstained, lambda _: "nothing is known of any device"
         slots, rows = candidates.devices()
-        score = marks.score[rows]
         load = self._expected(candidates, outlook, now)
-        if load is not None:
-            more = load.by_row[rows] + load.by_slot[slots]
-            score -= _WEIGHTS[0] * np.minimum(more, marks.terms[0, rows])
-        least = _least(score, slots, len(outlook.topology.names))
-        scores = np.full(len(candidates.slots), marks.score[-1])
-        scores[candidates.predicted] = least[candidates.slots[candidates.predicted]]
-        scores[np.isinf(scores)] = marks.score[-1]  # what it asks for, it has: no device is picked
+        of_row = marks.score if load is None else load.taken_off(marks.score, marks.terms[0])
+        least = _least(of_row[rows], slots, len(outlook.topology.names))
+        # A pod that has all that it asks for gets no device, though the node is predicted.
+        known = np.isfinite(scores := least[candidates.slots]) & candidates.predicted
+        scores = np.where(known, scores, marks.score[-1])
 
         def evidence(index: int) -> str:
             return self._evidence(candidates, outlook, marks, index, now=now, load=load)
@@ -261,12 +271,19 @@ def _median(known: Float64) -> float:
 def _least(score: Float64, slots: Int32, size: int) -> Float64:
     """The least score of each slot, float64[size]; inf where there is none."""
     least = np.full(size, np.inf)
-    if len(slots) and bool((slots[1:] >= slots[:-1]).all()):
-        first = np.nonzero(np.diff(slots, prepend=-1))[0]
-        one_each = len(first) == len(slots)
-        least[slots[first]] = score if one_each else np.minimum.reduceat(score, first)
-    else:
+    if not len(slots):
+        return least
+    step = slots[1:] - slots[:-1]
+    if step.min(initial=0) < 0:
         np.minimum.at(least, slots, score)
+        return least
+    first = np.concatenate(([0], np.nonzero(step)[0] + 1))
+    sizes = np.diff(first, append=len(slots))
+    found = score[first]
+    for place in range(1, int(sizes.max())):
+        mine = np.nonzero(sizes > place)[0]
+        found[mine] = np.minimum(found[mine], score[first[mine] + place])
+    least[slots[first]] = found
     return least
 
 
