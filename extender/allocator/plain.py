@@ -60,18 +60,20 @@ class PlainFit:
     def chosen(self) -> tuple[Int32, Int32]:
         """Slots and rows (int32[m] each) that `rows` names on all nodes; by slot if there is one request."""
         slot_at, left = self.topology.slot_at, self.available
-        found: list[npt.NDArray[np.intp]] = []
+        slots: list[Int32] = []
+        rows: list[Int32] = []
         for request in self.requests:
             at = np.nonzero(left & request.usable)[0]
             on = slot_at[at]
             first = np.ones(len(at), np.bool_)
             first[request.count :] = on[request.count :] != on[: -request.count]
-            found.append(at[first])
+            at = at[first]
+            slots.append(on[first])
+            rows.append(self.topology.order[at])
             if len(self.requests) > 1:
                 left = left.copy()
-                left[found[-1]] = False
-        taken = found[0] if len(found) == 1 else np.concatenate(found)
-        return slot_at[taken], self.topology.order[taken]
+                left[at] = False
+        return (slots[0], rows[0]) if len(rows) == 1 else (np.concatenate(slots), np.concatenate(rows))
 
 
 def fit_plain(topology: Topology, available: Bool, requests: Sequence[PlainRequest]) -> PlainFit:

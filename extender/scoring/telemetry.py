@@ -48,6 +48,7 @@ SLOWED: Final = 8 | 32 | 64 | 128
 _WEIGHTS: Final = np.array(list(TERMS.values())) / sum(TERMS.values())
 _MAX_AGE: Final = 1.0
 _NEUTRAL: Final = 0.5
+_NOTHING: Final = 1e-3  # of a device: load that counts no more
 
 
 class _Load:
@@ -69,6 +70,7 @@ class _Load:
         share = 2.0 ** (-max(0.0, now - self.at) / self.half_life)
         self.by_row *= share
         self.by_slot *= share
+        self.by_slot[self.by_slot < _NOTHING] = 0.0
         self.at = now
 
     def add(self, node: str, rows: Iterable[int], placed_at: float) -> None:
@@ -92,18 +94,16 @@ class _Load:
         np.add.at(self.by_row, rows, 1.0)
         np.add.at(self.by_slot, on, 1.0 / np.maximum(starts[on + 1] - starts[on], 1))
 
-    def taken_off(self, score: Float64, idle: Float64) -> Float64:
-        """Scores by device row, less what the load takes off the idle term."""
-        topology = self.outlook.topology
-        slots = np.nonzero(self.by_slot)[0]
-        starts = topology.starts[slots]
-        sizes = topology.starts[slots + 1] - starts
-        begins = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-        rows = topology.order[begins + np.arange(len(begins))]
-        more = self.by_row[rows] + np.repeat(self.by_slot[slots], sizes)
-        left = score.copy()
-        left[rows] -= _WEIGHTS[0] * np.minimum(more, idle[rows])
-        return left
+    def take_off(self, score: Float64, slots: Int32, rows: Int32, idle: Float64) -> None:
+        """Take the load off the scores (float64[m]) of devices `rows` on nodes `slots`, which are sorted."""
+        busy = np.nonzero(self.by_slot)[0]
+        begins = np.searchsorted(slots, busy)
+        sizes = np.searchsorted(slots, busy, side="right") - begins
+        at = np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+        at += np.arange(len(at))
+        on = rows[at]
+        more = self.by_row[on] + np.repeat(self.by_slot[busy], sizes)
+        score[at] -= _WEIGHTS[0] * np.minimum(more, idle[on])
 
     def copy(self) -> _Load:
         """Another one with the same load."""
@@ -148,9 +148,14 @@ class Telemetry:
         if not marks.anything:
             return abstained, lambda _: "nothing is known of any device"
         slots, rows = candidates.devices()
+        if (slots[1:] < slots[:-1]).any():
+            order = np.argsort(slots, kind="stable")
+            slots, rows = slots[order], rows[order]
+        score = marks.score[rows]
         load = self._expected(candidates, outlook, now)
-        of_row = marks.score if load is None else load.taken_off(marks.score, marks.terms[0])
-        least = _least(of_row[rows], slots, len(outlook.topology.names))
+        if load is not None:
+            load.take_off(score, slots, rows, marks.terms[0])
+        least = _least(score, slots, len(outlook.topology.names))
         # A pod that has all that it asks for gets no device, though the node is predicted.
         known = np.isfinite(scores := least[candidates.slots]) & candidates.predicted
         scores = np.where(known, scores, marks.score[-1])
@@ -269,21 +274,18 @@ def _median(known: Float64) -> float:
 
 
 def _least(score: Float64, slots: Int32, size: int) -> Float64:
-    """The least score of each slot, float64[size]; inf where there is none."""
+    """The least score of each slot, float64[size]; inf where there is none. `slots` int32[m] are sorted."""
     least = np.full(size, np.inf)
     if not len(slots):
         return least
-    step = slots[1:] - slots[:-1]
-    if step.min(initial=0) < 0:
-        np.minimum.at(least, slots, score)
-        return least
-    first = np.concatenate(([0], np.nonzero(step)[0] + 1))
-    sizes = np.diff(first, append=len(slots))
-    found = score[first]
-    for place in range(1, int(sizes.max())):
-        mine = np.nonzero(sizes > place)[0]
-        found[mine] = np.minimum(found[mine], score[first[mine] + place])
-    least[slots[first]] = found
+    found = score.copy()
+    for shift in range(1, len(slots)):
+        same = slots[shift:] == slots[:-shift]
+        if not same.any():
+            break
+        lesser = np.minimum(found[:-shift], score[shift:])
+        np.copyto(found[:-shift], lesser, where=same)
+    least[slots[::-1]] = found[::-1]  # the first of a node is written last: it has seen all others
     return least
 
 
