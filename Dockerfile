@@ -18,7 +18,6 @@ FROM python:3.13-slim
 # The root file system is read-only in the cluster: nothing is compiled at run time.
 ENV PATH=/opt/berth/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /opt/berth /opt/berth
-COPY policies /srv/berth/policies
 WORKDIR /srv/berth
 USER 65532:65532
 EXPOSE 8443

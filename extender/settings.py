@@ -195,8 +195,8 @@ class LeaderElectionSettings(Section):
 class PolicySettings(Section):
     """Weights and rules."""
 
-    file: Path = Path("policies/default.yaml")
-    """Policy file."""
+    file: Path | None = None
+    """Policy file; without it the policy that comes with Berth (`policies/default.yaml`)."""
 
     reload_seconds: float = Field(default=10.0, gt=0, le=3600)
     """How often the file is looked at."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from importlib.resources import files
 from pathlib import Path
 
 import structlog
@@ -19,9 +20,17 @@ from extender.scoring.bench import Bench
 from extender.scoring.policy import Policy, parse_policy
 from extender.verbs.desk import Desk
 
+BUNDLED = "default.yaml"
+"""The policy that comes with the package, beside this module: the one of policies/."""
 
-def load_policy(path: Path, bench: Bench) -> Policy:
-    """Read a policy file. Raises SettingsError that names the file and the field."""
+
+def load_policy(path: Path | None, bench: Bench) -> Policy:
+    """Read a policy file; None: the one that comes with the package.
+
+    Raises SettingsError that names the file and the field.
+    """
+    if path is None:
+        return _parsed(files("extender.wiring").joinpath(BUNDLED).read_bytes(), Path(BUNDLED), bench)
     return _parsed(_read(path), path, bench)
 
 

@@ -146,12 +146,14 @@ def _housekeeping(core: Core, synced: Callable[[], Mapping[str, bool]]) -> dict[
         core.metrics.loop_lag.observe(lag)
         gauges.look()
 
-    policy = core.settings.policy
-    return {
+    tasks: dict[str, Work] = {
         **telemetry_tasks(core.telemetry, core.settings, core.ledger),
-        "policy file": PolicyFile(policy.file, core.desk, policy.reload_seconds).run,
         "loop lag": lambda: watch_lag(probed, time.monotonic),
     }
+    policy = core.settings.policy
+    if policy.file is not None:
+        tasks["policy file"] = PolicyFile(policy.file, core.desk, policy.reload_seconds).run
+    return tasks
 
 
 def _fleet(settings: Settings) -> Loaded:

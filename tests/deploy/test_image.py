@@ -73,6 +73,14 @@ def test_the_installed_berth_tells_its_version(image: Image, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_the_installed_berth_plays_its_demo_in_any_folder(image: Image, tmp_path: Path) -> None:
+    """The fleet, the policy and the health table come with the package."""
+    said = _start(image, "demo", cwd=tmp_path)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "What happened" in said.stdout
+
+
+@pytest.mark.slow
 def test_the_deployments_arguments_are_known(image: Image) -> None:
     said = _start(image, "serve", "--help")
     assert said.returncode == 0, said.stderr
@@ -98,4 +106,3 @@ def test_nothing_that_installs_is_left_in_the_image(image: Image) -> None:
     installed = {path.name.lower() for path in image.root.glob("opt/berth/lib/python*/site-packages/*")}
     assert "extender" in installed
     assert not {name for name in installed if re.match(r"(pip|hatchling|pytest|mypy|ruff)([-_.]|$)", name)}
-    assert (image.inside("policies") / "default.yaml").exists()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
+from pathlib import Path
 
+import pytest
 import yaml
 
 from extender.scoring.policy import Policy
@@ -21,12 +24,25 @@ def policy() -> Policy:
 
 def judges() -> set[str]:
     """The judges of a replica."""
-    return set(build_core(load(None, {"BERTH_POLICY__FILE": str(SHIPPED)}), "1").desk.bench.names)
+    return set(build_core(load(None, {}), "1").desk.bench.names)
 
 
 def test_the_deployed_policy_is_the_shipped_one() -> None:
     copy = ROOT / "deploy" / "base" / "files" / "policies" / "default.yaml"
     assert copy.read_bytes() == SHIPPED.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["default.yaml", "health.yaml"])
+def test_what_comes_with_the_package_is_the_shipped_file(name: str) -> None:
+    copy = files("extender.wiring").joinpath(name)
+    assert copy.read_bytes() == (SHIPPED.parent / name).read_bytes()
+
+
+def test_without_a_file_the_policy_is_the_shipped_one_wherever_berth_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert build_core(load(None, {}), "1").desk.policy == policy()
 
 
 def test_the_page_describes_every_judge_and_no_other() -> None:
