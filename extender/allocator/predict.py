@@ -319,7 +319,7 @@ def _plain_request(request: DeviceRequest) -> ExactDeviceRequest | None:
         return None
     if exact.admin_access or exact.capacity is not None or exact.derived_attributes:
         return None
-    return exact if exact.allocation_mode in {"", "ExactCount"} else None
+    return exact if exact.allocation_mode == "ExactCount" else None
 
 
 def _expressions(request: ExactDeviceRequest, device_class: DeviceClass) -> Iterable[str]:

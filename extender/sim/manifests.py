@@ -1,7 +1,7 @@
 """Ordinary Kubernetes YAML as wire structs: kind List, server fields, and older resource.k8s.io shapes.
 
 A document that is no Kubernetes object, or that an API server would not take, is named and skipped, never
-guessed at. What an API server fills in (namespace, schedulerName) is filled in.
+guessed at. What an API server fills in is filled in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import yaml
-from msgspec.structs import replace
 
 from extender.api.core import Namespace, Node, Pod
 from extender.api.meta import ObjectMeta
@@ -28,6 +27,7 @@ from extender.api.resource import (
 from extender.inventory.pods import counted_requests
 from extender.inventory.requests import quantity_milli
 from extender.model.errors import SettingsError
+from extender.sim.defaults import defaulted
 from extender.sim.older import to_v1
 
 SHAPES: Mapping[str, type[Any]] = {
@@ -40,7 +40,6 @@ SHAPES: Mapping[str, type[Any]] = {
     "DeviceClass": DeviceClass,
     "DeviceTaintRule": DeviceTaintRule,
 }
-NAMESPACED = frozenset({"Pod", "ResourceClaim", "ResourceClaimTemplate"})
 SUFFIXES = frozenset({".yaml", ".yml"})
 CORE = frozenset({"Node", "Pod", "Namespace"})
 DRA_VERSIONS = frozenset({"v1", "v1beta2", "v1beta1", "v1alpha3"})
@@ -135,15 +134,7 @@ def _read(document: Any, where: str, into: Manifests) -> None:
         if not obj.metadata.name:
             into.skipped.append(Skipped(place, f"{kind}: metadata.name is missing"))
             continue
-        into.objects.setdefault(kind, []).append(_defaulted(kind, obj))
-
-
-def _defaulted(kind: str, obj: Any) -> Any:
-    if kind in NAMESPACED and not obj.metadata.namespace:
-        obj = replace(obj, metadata=replace(obj.metadata, namespace="default"))
-    if isinstance(obj, Pod) and not obj.spec.scheduler_name:
-        obj = replace(obj, spec=replace(obj.spec, scheduler_name="default-scheduler"))
-    return obj
+        into.objects.setdefault(kind, []).append(defaulted(kind, obj))
 
 
 def _look_at_quantities(obj: Any) -> None:

@@ -119,6 +119,39 @@ def test_what_an_api_server_fills_in_is_filled_in(tmp_path: Path) -> None:
     assert (pod.metadata.namespace, pod.spec.scheduler_name) == ("default", "default-scheduler")
 
 
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({}, ("ExactCount", 1)),
+        ({"count": 3}, ("ExactCount", 3)),
+        ({"allocationMode": "ExactCount"}, ("ExactCount", 1)),
+        ({"allocationMode": "All"}, ("All", 0)),
+    ],
+)
+def test_mode_and_count_of_a_request_are_those_that_an_api_server_stores(
+    tmp_path: Path, kind: str, given: dict[str, object], stored: tuple[str, int]
+) -> None:
+    request = {"deviceClassName": "gpu.example.com", "tolerations": [{"key": "sick"}], **given}
+    requests = [
+        {"name": "a", "exactly": request},
+        {"name": "b", "firstAvailable": [{"name": "c", **request}]},
+    ]
+    spec: dict[str, Any] = {"devices": {"requests": requests}}
+    document = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "x"},
+        "spec": spec if kind == "ResourceClaim" else {"spec": spec},
+    }
+    [found] = read(tmp_path, json.dumps(document)).objects[kind]
+    read_spec = found.spec if kind == "ResourceClaim" else found.spec.spec
+    first, second = read_spec.devices.requests
+    for one in (first.exactly, *second.first_available):
+        assert (one.allocation_mode, one.count) == stored
+        assert [toleration.operator for toleration in one.tolerations] == ["Equal"]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
