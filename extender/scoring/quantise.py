@@ -20,6 +20,7 @@ Int8 = npt.NDArray[np.int8]
 
 BEST = 10
 SAME = 0.01  # of the range
+_NEAR = 3 * BEST  # widths of a rank
 
 
 def quantise(values: Float64) -> Int8:
@@ -27,18 +28,24 @@ def quantise(values: Float64) -> Int8:
     scores = np.zeros(len(values), np.int8)
     if not len(values):
         return scores
-    lowest = values.min()
-    width = SAME * (values.max() - lowest)
-    left = values
-    best = left.max()
-    for rank in range(BEST, 0, -1):
-        hit = left >= best - width
-        scores[hit] = rank
-        left = np.where(hit, -np.inf, left)
-        best = left.max()
-        if best == -np.inf:
-            break
+    floors = _floors(values, SAME * (values.max() - values.min()))
+    for floor in floors:
+        scores += values >= floor
+    scores += np.int8(BEST - len(floors))
     return scores
+
+
+def _floors(values: Float64, width: float) -> list[float]:
+    """The least value of each rank, best first, at most ten; every value is at or above one of fewer."""
+    floors: list[float] = []
+    rest = values
+    while len(rest) and len(floors) < BEST:
+        near = rest[rest >= rest.max() - _NEAR * width]  # the next ranks lie here, if values lie close
+        while len(near) and len(floors) < BEST:
+            floors.append(float(near.max()) - width)
+            near = near[near < floors[-1]]
+        rest = rest[rest < floors[-1]] if len(floors) < BEST else rest[:0]
+    return floors
 
 
 def first_of_best(scores: Int8) -> Int8:
