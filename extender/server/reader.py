@@ -12,6 +12,7 @@ from extender.inventory.outlook import Lookout
 from extender.model.errors import WireError
 from extender.observability.decisions import DecisionRing
 from extender.server.standing import Switch
+from extender.verbs.counting import DeviceCounter
 from extender.verbs.desk import Desk
 from extender.verbs.explain import explain
 from extender.verbs.fleet import fleet, node_view
@@ -38,10 +39,13 @@ class Reader:
         self._switch = switch
         self._clock = clock
         self._lookout = lookout
+        self._counter = DeviceCounter()
 
     def fleet(self, after: str, limit: int) -> FleetView:
         """At most `limit` nodes by name, those after `after`."""
-        return fleet(self._ledger.snapshot(), after, limit, self._lookout, self._clock())
+        return fleet(
+            self._ledger.snapshot(), after, limit, self._lookout, self._clock(), counter=self._counter
+        )
 
     def node(self, name: str) -> NodeView | None:
         """A node with its devices."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -13,6 +14,7 @@ from extender.inventory.claims import Holding
 from extender.inventory.outlook import Lookout
 from extender.inventory.snapshot import Snapshot
 from extender.model.device import DeviceID
+from extender.verbs.counting import DeviceCounter, product_of
 from extender.verbs.live import telemetry_of
 from extender.verbs.views import (
     DeviceCount,
@@ -26,25 +28,21 @@ from extender.verbs.views import (
     TelemetryRow,
 )
 
-_PRODUCT = ("productName", "model", "type")
-
 
 def fleet(
-    snapshot: Snapshot, after: str, limit: int, lookout: Lookout | None = None, now: float = 0.0
+    snapshot: Snapshot,
+    after: str,
+    limit: int,
+    lookout: Lookout | None = None,
+    now: float = 0.0,
+    *,
+    counter: DeviceCounter | None = None,
 ) -> FleetView:
-    """A page of nodes by name, and the totals of the whole fleet."""
+    """A page of nodes by name, and the totals of the whole fleet, by a counter that knows it from before."""
     names = sorted(snapshot.topology.slot_of)
-    later = [name for name in names if name > after]
+    later = names[bisect_right(names, after) :]
     page = later[:limit]
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for node in names:
-        counts.update(_counted(snapshot, node))
-    for pool in snapshot.topology.wide:
-        counts.update(
-            (pool.key.driver, product_of(device), _state(snapshot, pool.key.driver, pool.key.pool, device))
-            for member in pool.slices
-            for device in member.spec.devices or ()
-        )
+    counts = (counter or DeviceCounter()).count(snapshot)
     live = _live(snapshot, page, lookout, now)
     return FleetView(
         generation=snapshot.generation,
@@ -53,17 +51,6 @@ def fleet(
         nodes=tuple(_node_row(snapshot, name, live.get(name, ())) for name in page),
         next=page[-1] if len(later) > len(page) else "",
     )
-
-
-def device_states(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
-    """Driver and state (free, taken, unavailable) of every device, for counting."""
-    for name in snapshot.topology.slot_of:
-        for driver, _, state in _counted(snapshot, name):
-            yield driver, state
-    for pool in snapshot.topology.wide:
-        for member in pool.slices:
-            for device in member.spec.devices or ():
-                yield pool.key.driver, _state(snapshot, pool.key.driver, pool.key.pool, device)
 
 
 def node_view(
@@ -87,15 +74,6 @@ def node_view(
         ),
         resources=_resources(snapshot, name),
     )
-
-
-def product_of(device: Device) -> str:
-    """What people call the device: its product name or model, in the driver's own or any domain."""
-    for wanted in _PRODUCT:
-        for key, attribute in (device.attributes or {}).items():
-            if key.rsplit("/", 1)[-1] == wanted and attribute.string:
-                return attribute.string
-    return "device"
 
 
 def _node(snapshot: Snapshot, name: str) -> Node | None:
