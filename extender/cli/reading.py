@@ -24,7 +24,7 @@ from extender.settings import load
 from extender.verbs.ports import ReadDesk
 from extender.verbs.views import ExplainView, FleetView
 
-PAGE = 250
+PAGE = 100
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 Url = Annotated[str, typer.Option(envvar="BERTH_URL", help="Base URL of a running Berth.")]

@@ -14,8 +14,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-Verb = Literal["filter", "prioritize", "preempt", "bind", "explain"]
-VERBS: tuple[Verb, ...] = ("filter", "prioritize", "preempt", "bind", "explain")
+Verb = Literal["filter", "prioritize", "preempt", "bind"]
+VERBS: tuple[Verb, ...] = ("filter", "prioritize", "preempt", "bind")
 
 DecisionOutcome = Literal["echo", "passed", "refused", "error"]
 """A reply as a whole: not ours; at least one node is left; none is; an Error instead of an answer."""

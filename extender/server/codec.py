@@ -86,7 +86,7 @@ class ArgsCodec:
         found = _decode(self._args, body, ExtenderArgs)
         if (
             found.pod is None
-            or not found.pod.metadata.uid
+            or not (found.pod.metadata.uid and found.pod.spec.containers)
             or (found.node_names is None and (found.nodes is None or found.nodes.items is None))
         ):
             found = convert_tolerantly(body, ExtenderArgs)
@@ -108,9 +108,8 @@ class ArgsCodec:
     def preemption(self, body: bytes) -> ExtenderPreemptionArgs:
         """Arguments of preempt. Raises WireError that names the field."""
         found = _decode(self._preemption, body, ExtenderPreemptionArgs)
-        if found.pod is None or (
-            found.node_name_to_victims is None and found.node_name_to_meta_victims is None
-        ):
+        victims = found.node_name_to_meta_victims or found.node_name_to_victims
+        if found.pod is None or not victims or any(each.pods is None for each in victims.values()):
             found = convert_tolerantly(body, ExtenderPreemptionArgs)
         if found.pod is None:
             raise WireError("Pod is missing")

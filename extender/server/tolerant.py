@@ -20,16 +20,24 @@ def convert_tolerantly(body: bytes, shape: type[T]) -> T:
         document = msgspec.json.decode(body)
     except RecursionError as error:
         raise WireError("the body is nested too deeply") from error
-    except UnicodeDecodeError as error:
-        raise WireError(f"the body is not UTF-8: {error.reason} at byte {error.start}") from error
-    except msgspec.DecodeError as error:
-        raise WireError(f"the body is not one JSON document: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WireError(_not_json(body, error)) from error
     if not isinstance(document, dict):
         raise WireError(f"the body is a JSON {_kind(document)}, an object was expected")
     try:
         return msgspec.convert(_spelled(document, msgspec.inspect.type_info(shape)), shape)
     except (msgspec.ValidationError, RecursionError) as error:
         raise WireError(str(error)) from error
+
+
+def _not_json(body: bytes, error: Exception) -> str:
+    if not body.strip():
+        return "the body is empty"
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as encoding:
+        return f"the body is not UTF-8: {encoding.reason} at byte {encoding.start}"
+    return f"the body is not one JSON document: {error}"
 
 
 def _spelled(value: Any, info: msgspec.inspect.Type) -> Any:

@@ -6,6 +6,7 @@ Never: a value where the state says there is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -33,31 +34,34 @@ def telemetry_of(
     at = np.array(rows, np.int32)
     own, gpus = outlook.rows[at], outlook.gpus[at]
     columns = lookout.store.columns
-    read = {
-        name: columns.column(name, gpus if name == "temperature" else own, now) for name in _SHOWN
-    }  # a MIG device is as warm as its GPU
-    ages = columns.ages(own, now)
-    slots = _slots(outlook, at)
+    read = {}
+    for (
+        name
+    ) in _SHOWN:  # as lists: one value of an array at a time is slow; a MIG device is as warm as its GPU
+        values, states = columns.column(name, gpus if name == "temperature" else own, now)
+        read[name] = values.tolist(), states.tolist()
+    ages = columns.ages(own, now).tolist()
+    slots = _slots(outlook, at).tolist()
+    devices = own.tolist()
+    readable = int(Freshness.STALE)
     shown = []
     for i, row in enumerate(rows):
-        device = lookout.store.device(int(own[i]))
-        states = [int(read[name][1][i]) for name in _SHOWN]
-        values = {
-            name: int(read[name][0][i]) if read[name][1][i] <= Freshness.STALE else None for name in _SHOWN
+        device = lookout.store.device(devices[i])
+        value = {
+            name: int(values[i]) if states[i] <= readable else None for name, (values, states) in read.items()
         }
-        slot = int(slots[i])
-        findings = lookout.findings(outlook, slot, row, now) if slot >= 0 else []
+        findings = lookout.findings(outlook, slots[i], row, now) if slots[i] >= 0 else []
         device_id = topology.table.ids[row]
         shown.append(
             TelemetryRow(
                 device=str(device_id),
                 uuid=device.uuid if device is not None else "",
-                state=_STATES[min(states)],
-                age=round(float(ages[i]), 1) if np.isfinite(ages[i]) else None,
-                utilisation=values["utilisation_gpu"],
-                memory_used=values["memory_used"],
-                memory_total=values["memory_total"],
-                temperature=values["temperature"],
+                state=_STATES[min(states[i] for _, states in read.values())],
+                age=round(ages[i], 1) if isfinite(ages[i]) else None,
+                utilisation=value["utilisation_gpu"],
+                memory_used=value["memory_used"],
+                memory_total=value["memory_total"],
+                temperature=value["temperature"],
                 health=tuple(str(finding.reason) for finding in findings),
                 text="; ".join(finding.text for finding in findings),
                 holders=_holders(snapshot, device_id),

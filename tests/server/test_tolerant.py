@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.api.extender import ExtenderArgs, ExtenderBindingArgs
+from extender.api.extender import ExtenderArgs, ExtenderBindingArgs, MetaPod, MetaVictims
 from extender.model.errors import WireError
 from extender.server.codec import ArgsCodec
 from extender.server.tolerant import convert_tolerantly
@@ -66,3 +66,12 @@ def test_documents_of_any_shape_are_read_or_refused(document: object) -> None:
 def test_the_uid_of_a_binding_in_any_casing(key: str) -> None:
     body = f'{{"PodName": "q", "PodNamespace": "ns", "{key}": "u", "Node": "n"}}'.encode()
     assert ArgsCodec().binding(body) == ExtenderBindingArgs("q", "ns", "u", "n")
+
+
+def test_keys_in_another_casing_are_found_though_the_keys_around_them_are_exact() -> None:
+    body = b'{"Pod": {"metadata": {"uid": "u"}, "SPEC": {"containers": [{"name": "c"}]}}, "NodeNames": ["n"]}'
+    found, _ = ArgsCodec().args(body)
+    assert found.pod is not None
+    assert [container.name for container in found.pod.spec.containers or ()] == ["c"]
+    preempt = b'{"Pod": {}, "NodeNameToMetaVictims": {"n": {"pods": [{"uid": "u"}]}}}'
+    assert ArgsCodec().preemption(preempt).node_name_to_meta_victims == {"n": MetaVictims([MetaPod("u")])}

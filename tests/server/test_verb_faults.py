@@ -64,13 +64,13 @@ def binding() -> dict[str, str]:
 
 
 SCRAP: dict[str, tuple[bytes, str]] = {
-    "an empty body": (b"", "not one JSON document"),
+    "an empty body": (b"", "the body is empty"),
     "cut short": (b'{"Pod": {"metadata"', "not one JSON document"),
     "two documents": (b"{} {}", "not one JSON document"),
     "an array": (b"[]", "JSON array"),
     "a null": (b"null", "JSON null"),
     "a number": (b"7", "JSON number"),
-    "not UTF-8": (b'{"Pod": {"metadata": {"name": "\xff\xfe"}}}', "UTF-8"),
+    "not UTF-8": (b'{"Pod": {"metadata": {"name": "\xff\xfe"}}}', "not UTF-8: invalid start byte at byte 3"),
     "nested deeply": (b'{"Pod":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
     "NaN": (b'{"Pod": NaN}', "not one JSON document"),
     "a pod of the wrong type": (b'{"Pod": "me", "NodeNames": []}', "Pod"),
