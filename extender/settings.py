@@ -117,8 +117,9 @@ class KubeSettings(Section):
     page_size: int = Field(default=250, ge=10, le=1000)
     """Objects in a page of a list; a large page holds up answers while it is decoded."""
 
-    request_timeout_seconds: float = Field(default=10.0, gt=0, le=300)
-    """Time-out of one request to the API server (watches are longer)."""
+    request_timeout_seconds: float = Field(default=30.0, gt=0, le=300)
+    """Time-out of one request to the API server, a page of a list too; watches, bindings, reviews and the
+    Lease have their own."""
 
     drift_seconds: float = Field(default=300.0, ge=0, le=86400)
     """How often the ledger is compared with a fresh list of everything; 0 never does."""

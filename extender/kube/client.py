@@ -35,8 +35,10 @@ PAGE_LIMIT = 250
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of a watch line that we hold; objects are at most 1.5 MiB in etcd, so more is a fault."""
 
+REQUEST_SECONDS = 30.0
+"""For a request whose caller names no time: pages are small, and who asks tries again."""
+
 _CONNECT_SECONDS = 10.0
-_REQUEST_SECONDS = 30.0
 _TLS_FAREWELL_SECONDS = 0.1
 _TEXT_LIMIT = 512
 
@@ -50,10 +52,14 @@ class ApiClient:
     Args:
         configuration: from `extender.kube.credentials.load`.
         user_agent: what the audit log shows.
+        within: seconds for a request that names no time of its own; streams have theirs.
     """
 
-    def __init__(self, configuration: Configuration, *, user_agent: str = "berth") -> None:
+    def __init__(
+        self, configuration: Configuration, *, user_agent: str = "berth", within: float = REQUEST_SECONDS
+    ) -> None:
         self._configuration = configuration
+        self._within = within
         self._host = configuration.host.rstrip("/")
         self._user_agent = user_agent
         try:
@@ -79,10 +85,10 @@ class ApiClient:
         path: str,
         params: Params | None = None,
         *,
-        within: float = _REQUEST_SECONDS,
+        within: float | None = None,
         accept: str = JSON,
     ) -> bytes:
-        """GET one object or page, within so many seconds.
+        """GET one object or page, within so many seconds (without: those of the client).
 
         Raises:
             KubeError: as `NotFound`, `Gone`, `Conflict` where it is one of these.
@@ -96,7 +102,7 @@ class ApiClient:
         content_type: str = JSON,
         *,
         params: Params | None = None,
-        within: float = _REQUEST_SECONDS,
+        within: float | None = None,
     ) -> bytes:
         """POST `body` (builtins or a msgspec Struct).
 
@@ -106,19 +112,19 @@ class ApiClient:
         return await self._call("POST", path, body, content_type, params=params, within=within)
 
     async def put(
-        self, path: str, body: object, content_type: str = JSON, *, within: float = _REQUEST_SECONDS
+        self, path: str, body: object, content_type: str = JSON, *, within: float | None = None
     ) -> bytes:
         """PUT `body`; with metadata.resourceVersion in it, `Conflict` when somebody else wrote first."""
         return await self._call("PUT", path, body, content_type, within=within)
 
     async def patch(
-        self, path: str, body: object, content_type: str = MERGE_PATCH, *, within: float = _REQUEST_SECONDS
+        self, path: str, body: object, content_type: str = MERGE_PATCH, *, within: float | None = None
     ) -> bytes:
         """PATCH with a merge patch unless `content_type` says otherwise. Raises `KubeError`."""
         return await self._call("PATCH", path, body, content_type, within=within)
 
     async def delete(
-        self, path: str, body: object = None, content_type: str = JSON, *, within: float = _REQUEST_SECONDS
+        self, path: str, body: object = None, content_type: str = JSON, *, within: float | None = None
     ) -> bytes:
         """DELETE; `body` is DeleteOptions, whose preconditions make a mismatch a `Conflict`."""
         return await self._call("DELETE", path, body, content_type, within=within)
@@ -195,10 +201,11 @@ class ApiClient:
         content_type: str = JSON,
         *,
         params: Params | None = None,
-        within: float,
+        within: float | None,
         accept: str = JSON,
     ) -> bytes:
-        limits = aiohttp.ClientTimeout(total=within, sock_connect=min(within, _CONNECT_SECONDS))
+        total = self._within if within is None else within
+        limits = aiohttp.ClientTimeout(total=total, sock_connect=min(total, _CONNECT_SECONDS))
         async with self._response(
             method, path, body, content_type, params=params, limits=limits, accept=accept
         ) as response:

@@ -13,7 +13,7 @@ from extender.model.errors import KubeError
 from extender.settings import Settings
 from extender.verbs.ports import ReadDesk
 from extender.wiring.core import Core, build_core, reader
-from extender.wiring.source import Shadow, credentials
+from extender.wiring.source import Shadow, api_client
 
 PATIENCE_SECONDS = 60.0
 """A large cluster is listed in ten seconds; this is for one that does not answer."""
@@ -32,7 +32,7 @@ async def cluster_desk(settings: Settings, version: str) -> ReadDesk:
 async def cluster_core(settings: Settings, version: str) -> Core:
     """The core that knows the cluster as it was when it was listed. Raises as `cluster_desk`."""
     core = build_core(settings, version)
-    async with ApiClient(await credentials(settings), user_agent="berth") as client:
+    async with await api_client(settings) as client:
         # Reflectors try again for ever; somebody at a terminal wants to hear of missing rights at once.
         await client.get("/api/v1/nodes", params={"limit": 1})
         await _list(core, client)

@@ -25,7 +25,7 @@ from extender.verbs.ports import ReadDesk
 from extender.wiring.core import Core, build_core, reader, verb_routes
 from extender.wiring.gauges import LedgerGauges
 from extender.wiring.policyfile import PolicyFile
-from extender.wiring.source import WATCHED, Always, Shadow, connect, credentials
+from extender.wiring.source import WATCHED, Always, Shadow, api_client, connect
 from extender.wiring.tasks import Work, run_beside
 from extender.wiring.telemetry import embedded_routes, sample_routes, telemetry_tasks
 
@@ -46,7 +46,7 @@ async def serve_cluster(settings: Settings, environ: Mapping[str, str], version:
     """
     core = build_core(settings, version)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(ApiClient(await credentials(settings), user_agent="berth"))
+        client = await stack.enter_async_context(await api_client(settings))
         source = connect(core, client, environ)
         core.registry.register(ReflectorCollector(lambda: source.letterbox.stats, time.monotonic))
         door = None

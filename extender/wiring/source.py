@@ -245,6 +245,13 @@ async def credentials(settings: Settings) -> Configuration:
     return await load_credentials(time.monotonic, kubeconfig, kube.context)
 
 
+async def api_client(settings: Settings) -> ApiClient:
+    """The client for the API server that the settings name; to be closed. Raises as `credentials`."""
+    return ApiClient(
+        await credentials(settings), user_agent="berth", within=settings.kube.request_timeout_seconds
+    )
+
+
 def connect(core: Core, client: ApiClient, environ: Mapping[str, str]) -> Cluster:
     """The cluster source of this pod (POD_NAME and POD_NAMESPACE of the environment)."""
     namespace = environ.get("POD_NAMESPACE") or core.settings.kube.namespace

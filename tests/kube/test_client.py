@@ -61,6 +61,13 @@ async def test_a_request_ends_after_its_time(api: ScriptedApi, client: ApiClient
     assert caught.value.status == 0
 
 
+async def test_a_request_without_a_time_of_its_own_has_the_clients(api: ScriptedApi) -> None:
+    api.on("GET", PODS, never)
+    async with ApiClient(api.configuration(), within=0.05) as client:
+        with pytest.raises(KubeError, match="TimeoutError"):
+            await client.get(PODS)
+
+
 async def test_nobody_listening_has_status_0(api: ScriptedApi) -> None:
     configuration = api.configuration()
     await api.stop()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,11 +16,11 @@ import pytest_asyncio
 from extender.api.core import Pod
 from extender.kube.client import ApiClient
 from extender.kube.kinds import REQUIRED
-from extender.model.errors import SettingsError
+from extender.model.errors import KubeError, SettingsError
 from extender.settings import load
 from extender.sim.generated import POD_KINDS, asking, fleet
 from extender.wiring.core import Core, build_core
-from extender.wiring.source import Cluster, connect
+from extender.wiring.source import Cluster, api_client, connect
 from tests.kube.scripted_api import Reply, Request, ScriptedApi, Stored, answer, never, refuse
 from tests.wiring.process import ROOT
 
@@ -178,6 +180,24 @@ async def test_drift_is_checked_as_often_as_the_settings_say(api: ScriptedApi, l
     async with running(api, BERTH_KUBE__DRIFT_SECONDS="0") as (core, cluster):
         await until(lambda: not cluster.obstacle())
         assert core.registry.get_sample_value(stamp) == 0
+
+
+async def test_a_request_ends_after_the_time_of_the_settings(api: ScriptedApi, tmp_path: Path) -> None:
+    api.on("GET", "/api/v1/nodes", never)
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "own",
+        "clusters": [{"name": "own", "cluster": {"server": api.url}}],
+        "users": [{"name": "own", "user": {}}],
+        "contexts": [{"name": "own", "context": {"cluster": "own", "user": "own"}}],
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(kubeconfig))
+    environ = {"BERTH_KUBE__KUBECONFIG": str(path), "BERTH_KUBE__REQUEST_TIMEOUT_SECONDS": "0.05"}
+    async with asyncio.timeout(20), await api_client(load(None, environ)) as client:
+        with pytest.raises(KubeError, match="TimeoutError"):
+            await client.get("/api/v1/nodes")
 
 
 async def test_lease_times_that_can_not_be_kept_are_named(api: ScriptedApi) -> None:
