@@ -20,8 +20,7 @@ Never: a veto, or a word about devices that the pod would not get.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +38,7 @@ from extender.scoring.candidates import Candidates, Evidence, Float64
 from extender.scoring.thresholds import COOL_C, Thresholds
 
 UInt8 = npt.NDArray[np.uint8]
+Float32 = npt.NDArray[np.float32]
 
 TERMS: Final = {"idle": 3.0, "room": 2.0, "cool": 2.0, "unthrottled": 2.0, "sound": 1.0}
 """Weight by term."""
@@ -49,12 +49,13 @@ _WEIGHTS: Final = np.array(list(TERMS.values())) / sum(TERMS.values())
 _MAX_AGE: Final = 1.0
 _NEUTRAL: Final = 0.5
 _NOTHING: Final = 1e-3  # of a device: load that counts no more
+_FEW: Final = 2  # devices a node: up to here shifting whole columns is quicker than a reduction by node
 
 
 class _Load:
     """Load that does not show yet: a pod counts as one busy device on each of its own, halved by half-lives.
 
-    `by_row` float64[rows]; `by_slot` float64[slots]: the same, spread over the devices of the node.
+    `by_row` float32[rows]; `by_slot` float32[slots]: the same, spread over the devices of the node.
     """
 
     def __init__(self, outlook: Outlook, half_life: float, now: float) -> None:
@@ -62,8 +63,8 @@ class _Load:
         self.half_life = half_life
         self.at = now
         self.seen = 0  # placements
-        self.by_row = np.zeros(len(outlook.rows))
-        self.by_slot = np.zeros(len(outlook.topology.names))
+        self.by_row = np.zeros(len(outlook.rows), np.float32)
+        self.by_slot = np.zeros(len(outlook.topology.names), np.float32)
 
     def decay(self, now: float) -> None:
         """Go on to `now`."""
@@ -83,19 +84,29 @@ class _Load:
                 self.by_row[row] += share
                 self.by_slot[slot] += share / devices
 
-    def expect(self, assumed: Sequence[Assumption]) -> None:
-        """Pods that were offered their node seconds ago: nothing of them shows."""
+    def expect(self, assumed: Sequence[Assumption]) -> Callable[[], None]:
+        """Pods that were offered their node seconds ago: nothing of them shows. Returns what undoes it.
+
+        Undoing costs less than a copy of the load of a whole fleet for each question.
+        """
         slot_of, size = self.outlook.topology.slot_of, len(self.by_row)
         on = np.array([slot_of.get(held.node, -1) for held in assumed for _ in held.rows], np.int32)
         rows = np.array([row for held in assumed for row in held.rows], np.int32)
         known = (on >= 0) & (rows < size)
         on, rows = on[known], rows[known]
         starts = self.outlook.topology.starts
+        before, before_on = self.by_row[rows], self.by_slot[on]
         np.add.at(self.by_row, rows, 1.0)
         np.add.at(self.by_slot, on, 1.0 / np.maximum(starts[on + 1] - starts[on], 1))
 
-    def take_off(self, score: Float64, slots: Int32, rows: Int32, idle: Float64) -> None:
-        """Take the load off the scores (float64[m]) of devices `rows` on nodes `slots`, which are sorted."""
+        def undo() -> None:
+            self.by_row[rows] = before
+            self.by_slot[on] = before_on
+
+        return undo
+
+    def take_off(self, score: Float32, slots: Int32, rows: Int32, idle: Float32) -> None:
+        """Take the load off the scores (float32[m]) of devices `rows` on nodes `slots`, which are sorted."""
         busy = np.nonzero(self.by_slot)[0]
         begins = np.searchsorted(slots, busy)
         sizes = np.searchsorted(slots, busy, side="right") - begins
@@ -105,25 +116,20 @@ class _Load:
         more = self.by_row[on] + np.repeat(self.by_slot[busy], sizes)
         score[at] -= _WEIGHTS[0] * np.minimum(more, idle[on])
 
-    def copy(self) -> _Load:
-        """Another one with the same load."""
-        other = copy(self)
-        other.by_row, other.by_slot = self.by_row.copy(), self.by_slot.copy()
-        return other
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Marks:
-    """Of all devices: `terms` float64[5, rows + 1] with the unknown filled in, `score` float64[rows + 1].
+    """Of all devices: `terms` float32[5, rows + 1] with the unknown filled in, `score` float32[rows + 1].
 
-    The last of them stands for a device that nothing is known of. `anything`: something is known of any.
+    Single precision, since what an answer costs is touching them. The last of them stands for a device that
+    nothing is known of. `anything`: something is known of any.
     """
 
     rows: Int32  # the join that it belongs to
     thresholds: Thresholds
     at: float
-    terms: Float64
-    score: Float64
+    terms: Float32
+    score: Float32
     anything: bool
 
 
@@ -152,18 +158,20 @@ class Telemetry:
             order = np.argsort(slots, kind="stable")
             slots, rows = slots[order], rows[order]
         score = marks.score[rows]
-        load = self._expected(candidates, outlook, now)
-        if load is not None:
+        load = self._placed(outlook, now)
+        if load.seen or candidates.assumed:
+            undo = load.expect([held for _, held in candidates.assumed])
             load.take_off(score, slots, rows, marks.terms[0])
+            undo()
         least = _least(score, slots, len(outlook.topology.names))
         # A pod that has all that it asks for gets no device, though the node is predicted.
         known = np.isfinite(scores := least[candidates.slots]) & candidates.predicted
-        scores = np.where(known, scores, marks.score[-1])
+        judged: Float64 = np.where(known, scores, marks.score[-1]).astype(np.float64)
 
         def evidence(index: int) -> str:
-            return self._evidence(candidates, outlook, marks, index, now=now, load=load)
+            return self._evidence(candidates, outlook, marks, index, now)
 
-        return scores, evidence
+        return judged, evidence
 
     # ---- all devices
 
@@ -186,17 +194,9 @@ class Telemetry:
         terms = np.repeat(neutral[:, None], len(outlook.rows) + 1, axis=1)
         terms[:, joined] = filled
         anything = bool((states <= Freshness.STALE).any())
-        self._marks = _Marks(outlook.rows, thresholds, now, terms, _WEIGHTS @ terms, anything)
+        score = (_WEIGHTS @ terms).astype(np.float32)
+        self._marks = _Marks(outlook.rows, thresholds, now, terms.astype(np.float32), score, anything)
         return self._marks
-
-    def _expected(self, candidates: Candidates, outlook: Outlook, now: float) -> _Load | None:
-        """Load of the pods that were placed, or will probably be; None when there are none."""
-        load = self._placed(outlook, now)
-        if not candidates.assumed:
-            return load if load.seen else None
-        load = load.copy()
-        load.expect([held for _, held in candidates.assumed])
-        return load
 
     def _placed(self, outlook: Outlook, now: float) -> _Load:
         load = self._load
@@ -212,22 +212,18 @@ class Telemetry:
     # ---- words
 
     def _evidence(
-        self,
-        candidates: Candidates,
-        outlook: Outlook,
-        marks: _Marks,
-        index: int,
-        *,
-        now: float,
-        load: _Load | None,
+        self, candidates: Candidates, outlook: Outlook, marks: _Marks, index: int, now: float
     ) -> str:
         rows = list(dict.fromkeys(candidates.rows(index)))
         if not rows:
             return "no device is predicted: as the median device"
         worst = min(rows, key=lambda row: float(marks.score[row]))
         words = list(self._said(outlook, worst, candidates.thresholds, now))
-        if load is not None:
+        load = self._placed(outlook, now)
+        if load.seen or candidates.assumed:
+            undo = load.expect([held for _, held in candidates.assumed])
             share = float(load.by_row[worst] + load.by_slot[candidates.slots[index]])
+            undo()
             words.append(f"{share:.0%} more load expected of pods just placed")
         more = f" (worst of {len(rows)})" if len(rows) > 1 else ""
         return f"{outlook.topology.table.ids[worst].device}{more}: {', '.join(words)}"
@@ -273,10 +269,14 @@ def _median(known: Float64) -> float:
     return float(np.median(known)) if len(known) else _NEUTRAL
 
 
-def _least(score: Float64, slots: Int32, size: int) -> Float64:
-    """The least score of each slot, float64[size]; inf where there is none. `slots` int32[m] are sorted."""
-    least = np.full(size, np.inf)
+def _least(score: Float32, slots: Int32, size: int) -> Float32:
+    """The least score of each slot, float32[size]; inf where there is none. `slots` int32[m] are sorted."""
+    least = np.full(size, np.inf, np.float32)
     if not len(slots):
+        return least
+    begins = np.concatenate([[0], np.flatnonzero(slots[1:] != slots[:-1]) + 1])
+    if len(slots) > _FEW * len(begins):
+        least[slots[begins]] = np.minimum.reduceat(score, begins)
         return least
     found = score.copy()
     for shift in range(1, len(slots)):

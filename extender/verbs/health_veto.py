@@ -61,7 +61,9 @@ class HealthVeto:
         if not outlook.sick:
             return None
         known = np.maximum(question.slots, 0)
-        refused = np.where(question.slots >= 0, _worst_predicted(question, outlook)[known], np.int8(0))
+        refused = _worst_predicted(question, outlook)[known]
+        if refused.any():  # devices are also named for nodes on which they are not enough
+            refused[~question.predictions.predicted] = 0
         bad = np.nonzero(refused)[0]
         refused[bad[outlook.entirely[known[bad]]]] += len(BY_GRAVITY)
         self._refuse_counted(question, outlook, refused)
@@ -134,11 +136,12 @@ def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
                 if outlook.unfit[pick.row] and (pick.claim, pick.request) not in admin:
                     worst[slot] = min(worst[slot] or _FIT, outlook.unfit[pick.row])
         return worst
-    slots, rows = predictions.devices(None if question.demand.allocated else sick)
+    slots, rows = predictions.picker.devices(None)
     codes = outlook.unfit[rows]
     bad = np.nonzero(codes)[0]
-    worst[slots[bad]] = _FIT
-    np.minimum.at(worst, slots[bad], codes[bad])
+    if len(bad):
+        worst[slots[bad]] = _FIT
+        np.minimum.at(worst, slots[bad], codes[bad])
     return worst
 
 
