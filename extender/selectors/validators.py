@@ -46,6 +46,8 @@ def _call(source: Source, node: Call, issues: list[Issue]) -> None:
 
 
 def _accepts(function: str, value: object) -> bool:
+    if value is None:  # a type-checker's null is a timestamp, too; no conversion takes it
+        return False
     try:
         if function == "matches":
             regex.compile_pattern(str(value))
