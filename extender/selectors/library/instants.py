@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
@@ -13,6 +13,13 @@ from extender.selectors.values import INT64_MAX, INT64_MIN, Duration, Timestamp
 MIN_SECONDS: Final = -62135596800
 MAX_SECONDS: Final = 253402300799
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
+_CYCLE_YEARS: Final = 400
+"""Dates, leap years and weekdays repeat after so many years."""
+_CYCLE_SECONDS: Final = 146_097 * 86_400
+_LAST_CYCLE: Final = 23
+"""The last cycle that is wholly before the year 10000."""
+_TWO_DAYS: Final = 2 * 86_400
 
 _UNITS: Final = {
     "ns": 1,
@@ -93,14 +100,13 @@ def timestamp_value(text: str) -> Timestamp | None:
         if int(match[9]) > 24 or int(match[10]) >= 60:
             return None
         offset = (int(match[9]) * 60 + int(match[10])) * (-1 if match[8] == "-" else 1)
-    leap = year == 0
     try:
-        moment = datetime(year or 4, month, day, hour, minute, second, tzinfo=UTC)
+        moment = datetime(year or _CYCLE_YEARS, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
     seconds = (moment - EPOCH) // timedelta(seconds=1) - offset * 60
-    if leap:
-        seconds = MIN_SECONDS - 1
+    if year == 0:
+        seconds -= _CYCLE_SECONDS
     nanos = int((match[7] or "")[:9].ljust(9, "0"))
     return Timestamp(seconds * 10**9 + nanos, offset)
 
@@ -108,8 +114,8 @@ def timestamp_value(text: str) -> Timestamp | None:
 def timestamp_text(value: Timestamp) -> str:
     """`string(timestamp)`: RFC 3339 with the zone that it was written in."""
     seconds, nanos = divmod(value.nanos, 10**9)
-    moment = in_zone(seconds, timezone(timedelta(minutes=value.offset)))
-    text = f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}"
+    moment, years = calendar(seconds + value.offset * 60)
+    text = f"{moment.year + years:04d}-{moment:%m-%dT%H:%M:%S}"
     if nanos:
         text += "." + f"{nanos:09d}".rstrip("0")
     if not value.offset:
@@ -118,10 +124,22 @@ def timestamp_text(value: Timestamp) -> str:
     return f"{text}{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
 
 
-def in_zone(seconds: int, zone: Any) -> datetime:
-    """A moment as a calendar shows it in a zone; moments at the calendar's ends stay in UTC."""
-    moment = EPOCH + timedelta(seconds=seconds)
-    try:
-        return moment.astimezone(zone)
-    except (OverflowError, ValueError):
-        return moment
+def calendar(seconds: int) -> tuple[datetime, int]:
+    """Date and time after that many seconds of local time since 1970, and what to add to the year.
+
+    A zone can lead out of the years 1 to 9999, which is all that datetime has.
+    """
+    cycles, rest = divmod(seconds - MIN_SECONDS, _CYCLE_SECONDS)
+    return _FIRST + timedelta(seconds=rest), cycles * _CYCLE_YEARS
+
+
+def zone_offset(seconds: int, zone: tzinfo) -> int:
+    """Seconds that a zone is east of UTC at an instant.
+
+    Before a zone's first transition all instants are alike, and after its last one the rules repeat with the
+    calendar, so that the ends of datetime's years are looked up inside of them.
+    """
+    cycles, rest = divmod(seconds - MIN_SECONDS, _CYCLE_SECONDS)
+    inside = max(min(cycles, _LAST_CYCLE) * _CYCLE_SECONDS + rest, _TWO_DAYS)
+    offset = (_FIRST + timedelta(seconds=inside)).astimezone(zone).utcoffset()
+    return 0 if offset is None else offset // timedelta(seconds=1)
