@@ -215,11 +215,11 @@ class Quantity:
         """Return float64(unscaled) * float64(10**exponent): infinite past the range, not always nearest."""
         unscaled, exponent = self._unscaled, self._exponent
         if self._decimal and exponent > _HUGE:  # too wide to have been put at nano scale; Go's base overflows
-            return math.copysign(math.inf, unscaled) if unscaled else 0.0
+            return math.inf * self.sign() if unscaled else 0.0
         try:
             base = float(unscaled)
         except OverflowError:
-            base = math.copysign(math.inf, unscaled)
+            base = math.inf * self.sign()
         return base if exponent == 0 else base * _float_power(exponent)
 
     def sign(self) -> int:
@@ -269,10 +269,14 @@ class Quantity:
         kind = other._format if self._unscaled == 0 else self._format
         if self._decimal or other._decimal:
             return self._plus_decimal(-other._unscaled, other._exponent, kind)
-        negated = _wrap(-other._unscaled)
+        if other._unscaled == _INT64_MIN:  # its negation wraps around, where the sum then fits int64
+            if self._unscaled == 0:
+                return Quantity(_INT64_MIN, other._exponent, format=kind)
+            sum_ = self._plus_integer(_INT64_MIN, other._exponent, kind)
+            return self._plus_decimal(-_INT64_MIN, other._exponent, kind) if sum_ is None else sum_
         if self._unscaled == 0:
-            return Quantity(negated, other._exponent, format=kind)
-        return self._plus(negated, other._exponent, kind)
+            return Quantity(-other._unscaled, other._exponent, format=kind)
+        return self._plus(-other._unscaled, other._exponent, kind)
 
     def neg(self) -> Quantity:
         """Return the value with the other sign."""
@@ -281,6 +285,11 @@ class Quantity:
     def _plus(self, unscaled: int, exponent: int, kind: Format) -> Quantity:
         if unscaled == 0:
             return Quantity(self._unscaled, self._exponent, format=kind)
+        sum_ = self._plus_integer(unscaled, exponent, kind)
+        return self._plus_decimal(unscaled, exponent, kind) if sum_ is None else sum_
+
+    def _plus_integer(self, unscaled: int, exponent: int, kind: Format) -> Quantity | None:
+        """The sum as a scaled int64, or None where a part or the sum is no int64."""
         low = min(self._exponent, exponent)
         if max(self._exponent, exponent) - low <= _FAST_DIGITS:
             left = self._unscaled * 10 ** (self._exponent - low)
@@ -289,7 +298,7 @@ class Quantity:
             inside = all(_INT64_MIN <= part <= _INT64_MAX for part in (left, right, total))
             if inside:
                 return Quantity(total, low, format=kind)
-        return self._plus_decimal(unscaled, exponent, kind)
+        return None
 
     def _plus_decimal(self, unscaled: int, exponent: int, kind: Format) -> Quantity:
         low = min(self._exponent, exponent)
