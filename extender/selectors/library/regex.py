@@ -14,6 +14,7 @@ import re2
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.types import INT, STRING, list_of
+from extender.selectors.values import Optional, TypeValue
 
 _MAX_MEMORY: Final = 8 << 20
 _ANY_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.DOTALL)
@@ -102,6 +103,17 @@ def _within_character(data: bytes, place: int) -> bool:
     return place < len(data) and data[place] & 0xC0 == 0x80
 
 
+def _held_text(value: Any) -> str:
+    """The text of a value that holds one, as the calls with a constant pattern take it (Go's Value())."""
+    while type(value) is Optional and value.present:
+        value = value.value
+    if type(value) is TypeValue:
+        return str(value.name)
+    if type(value) is not str:
+        raise CelError("no such overload")
+    return str(value)
+
+
 def _dynamic(pattern: str) -> Any:
     try:
         return compile_pattern(pattern)
@@ -132,7 +144,7 @@ def precompiled(function: str, pattern: str) -> Callable[..., Any] | None:
 
         def run_matches(text: Any, _pattern: Any) -> bool:
             if type(text) is not str:
-                raise CelError("no such overload")
+                text = _held_text(text)
             known = seen.get(text)
             if known is None:
                 known = compiled.search(text) is not None
@@ -144,16 +156,14 @@ def precompiled(function: str, pattern: str) -> Callable[..., Any] | None:
     if function == "find":
 
         def run_find(text: Any, _pattern: Any) -> str:
-            if type(text) is not str:
-                raise CelError("no such overload")
-            return _find_with(compiled, text)
+            return _find_with(compiled, _held_text(text))
 
         return run_find
 
     def run_all(text: Any, _pattern: Any, limit: Any = -1) -> list[str]:
-        if type(text) is not str or type(limit) is not int:
+        if type(limit) is not int:
             raise CelError("no such overload")
-        return _all_with(compiled, text, limit)
+        return _all_with(compiled, _held_text(text), limit)
 
     return run_all
 
