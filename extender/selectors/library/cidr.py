@@ -32,6 +32,11 @@ class CidrValue:
         """The network without host bits."""
         return ipaddress.ip_network((self.address, self.bits), strict=False)
 
+    @property
+    def key_form(self) -> tuple[Address, int]:
+        """What finds it as a map's key."""
+        return self.address, self.bits
+
     def equals(self, other: Any) -> bool:
         """Equality, host bits included; raises CelError for anything but a network."""
         if not isinstance(other, CidrValue):

@@ -26,6 +26,11 @@ class IpValue:
         self.address = address
         self.cost_size = 4 if address.version == 4 else 16
 
+    @property
+    def key_form(self) -> Address:
+        """What finds it as a map's key."""
+        return self.address
+
     def equals(self, other: Any) -> bool:
         """Equality; raises CelError for anything but an address."""
         if not isinstance(other, IpValue):
@@ -62,6 +67,19 @@ def _parse(text: str) -> Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def bracket_fault(text: str) -> str | None:
+    """Why a text can't be the IPv6 address (perhaps with a zone) between a URL's brackets; None if it can."""
+    address, percent, zone = text.partition("%")
+    parsed = _parse(address)
+    if parsed is None:
+        return f"invalid host: ParseAddr({go_quote(text)}): {_reason(text)}"
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return "invalid IP-literal"
+    if percent and not zone:
+        return f"invalid host: ParseAddr({go_quote(text)}): zone must be a non-empty string"
+    return None
 
 
 def _reason(text: str) -> str:

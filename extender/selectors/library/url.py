@@ -8,7 +8,7 @@ from urllib.parse import unquote, unquote_plus
 
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
-from extender.selectors.library.ip import go_quote
+from extender.selectors.library.ip import bracket_fault, go_quote
 from extender.selectors.types import BOOL, STRING, URL, list_of, map_of
 from extender.selectors.values import MapValue
 
@@ -16,7 +16,10 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 _ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
-_HOST_BAD: Final = re.compile(r"[ \"<>\\^`{|}/?#@]|[\x00-\x1f\x7f]")
+_HOST_BAD: Final = re.compile(r"[ \\^`{|}/?#@]|[\x00-\x1f\x7f]")
+_HOST_ESCAPE: Final = re.compile(r"%(?![89a-fA-F][0-9a-fA-F]|25)")
+"""In a host only bytes beyond ASCII and the percent sign itself may be escaped."""
+_USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PATH_ENCODED: Final = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*\[\]%]*")
 
 
@@ -43,8 +46,13 @@ class UrlValue:
         if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
             authority, slash, path = rest[2:].partition("/")
             rest = slash + path
-            self.host = _host(authority)
+            self.host = _authority(self.scheme, authority)
         self.escaped_path = _path(rest)
+
+    @property
+    def key_form(self) -> object:
+        """What finds it as a map's key: nothing, for upstream reads even a constant text anew each time."""
+        return object()
 
     def equals(self, other: Any) -> bool:
         """Equality by text; raises CelError for anything but a URL."""
@@ -65,34 +73,76 @@ def _scheme(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _host(authority: str) -> str:
+def _authority(scheme: str, authority: str) -> str:
     userinfo, at, host = authority.rpartition("@")
-    if at and not re.fullmatch(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*", userinfo):
-        raise UrlError("net/url: invalid userinfo")
-    if host.startswith("["):
+    host = _host(scheme, host)
+    if at:
+        if not _USER.fullmatch(userinfo):
+            raise UrlError("net/url: invalid userinfo")
+        _check_escapes(_ESCAPE, userinfo)
+    return host
+
+
+def _host(scheme: str, host: str) -> str:
+    bracket = host.rfind("[")
+    if bracket > 0:
+        raise UrlError("invalid IP-literal")
+    if bracket == 0:
         end = host.rfind("]")
         if end < 0:
             raise UrlError("missing ']' in host")
-        port = host[end + 1 :]
-        if not _PORT.fullmatch(port):
-            raise UrlError(f"invalid port {go_quote(port)} after host")
-        return host
-    colon = host.rfind(":")
-    if colon >= 0 and not _PORT.fullmatch(host[colon:]):
-        raise UrlError(f"invalid port {go_quote(host[colon:])} after host")
-    bad = _ESCAPE.search(host)
-    if bad is not None:
-        raise UrlError(f"invalid URL escape {go_quote(host[bad.start() : bad.start() + 3])}")
+        return f"[{_literal(host[1:end])}]{_checked_port(host[end + 1 :])}"
+    # Several colons are tolerated but for the schemes of the web.
+    colon = host.find(":") if scheme in {"http", "https"} else host.rfind(":")
+    if colon >= 0:
+        _checked_port(host[colon:])
+    return _unescaped_host(host)
+
+
+def _literal(address: str) -> str:
+    """What stands between brackets; a zone follows %25 and may escape whatever a host may hold."""
+    place = address.find("%25")
+    if place < 0:
+        text = _unescaped_host(address)
+    else:
+        text = _unescaped_host(address[:place]) + _zone(address[place:])
+    fault = bracket_fault(text)
+    if fault is not None:
+        raise UrlError(fault)
+    return text
+
+
+def _zone(zone: str) -> str:
+    _check_escapes(_ESCAPE, zone)
+    for found in re.finditer("%(..)", zone):
+        byte = chr(int(found[1], 16))
+        if byte not in {"%", " "} and (byte > "\x7f" or _HOST_BAD.match(byte)):
+            raise UrlError(f"invalid URL escape {go_quote(found[0])}")
+    return _unescaped_host(zone, _ESCAPE)
+
+
+def _unescaped_host(host: str, bad_escape: re.Pattern[str] = _HOST_ESCAPE) -> str:
+    _check_escapes(bad_escape, host)
     wrong = _HOST_BAD.search(host)
     if wrong is not None:
         raise UrlError(f"invalid character {go_quote(wrong[0])} in host name")
     return unquote(host)
 
 
+def _checked_port(port: str) -> str:
+    if not _PORT.fullmatch(port):
+        raise UrlError(f"invalid port {go_quote(port)} after host")
+    return port
+
+
+def _check_escapes(bad: re.Pattern[str], text: str) -> None:
+    found = bad.search(text)
+    if found is not None:
+        raise UrlError(f"invalid URL escape {go_quote(text[found.start() : found.start() + 3])}")
+
+
 def _path(path: str) -> str:
-    bad = _ESCAPE.search(path)
-    if bad is not None:
-        raise UrlError(f"invalid URL escape {go_quote(path[bad.start() : bad.start() + 3])}")
+    _check_escapes(_ESCAPE, path)
     if _PATH_ENCODED.fullmatch(path):
         return path
     kept = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=@")
