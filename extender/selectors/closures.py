@@ -150,6 +150,23 @@ def map_maker(entries: tuple[tuple[Eval, Eval, bool], ...]) -> Eval:
     return run
 
 
+def read_anew(read: Eval) -> Eval:
+    """A key from the device: upstream makes lists and maps of it anew at each reading, so no two are one key.
+
+    Its maps of domains, and the empty map of a domain that it does not have, are made once there as well.
+    """
+
+    def run(frame: Frame) -> Any:
+        value = read(frame)
+        if type(value) is list:
+            return list(value)
+        if type(value) is MapValue and value.data:
+            return MapValue(value.data, value.default)
+        return value
+
+    return run
+
+
 def insert_pair(target: Any, key: Any, value: Any) -> MapValue:
     """Put an entry into an accumulator's map; a key that is there is an error."""
     if type(target) is not MapValue:

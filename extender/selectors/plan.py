@@ -29,6 +29,7 @@ from extender.selectors.closures import (
     list_maker,
     many_terms,
     map_maker,
+    read_anew,
     two_terms,
     unequal,
 )
@@ -312,7 +313,10 @@ class _Planner:
         for key, value, optional in node.entries:
             key_plan, value_plan = self.plan(key), self.plan(value)
             plans += [key_plan, value_plan]
-            entries.append((evaluator(key_plan), evaluator(value_plan), optional))
+            make_key = evaluator(key_plan)
+            if isinstance(key_plan, Path) and key_plan.device and len(key_plan.steps) != 1:
+                make_key = read_anew(make_key)
+            entries.append((make_key, evaluator(value_plan), optional))
         return aggregate(map_maker(tuple(entries)), plans, MAP)
 
     def _struct(self, node: StructNode) -> Eval:

@@ -109,7 +109,9 @@ class MapValue:
         kind = type(key)
         if kind is bool:
             key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES or key != key:  # noqa: PLR0124 - NaN is no key, though it may be one object
+        elif kind not in _KEY_TYPES:
+            return self.data.get(_OddKey(key), MISSING) if self.default is None else self.default
+        elif key != key:  # noqa: PLR0124 - NaN is no key, though it may be one object
             return MISSING if self.default is None else self.default
         found = self.data.get(key, MISSING)
         if found is MISSING and self.default is not None:
@@ -121,9 +123,12 @@ class MapValue:
         kind = type(key)
         if kind is bool:
             key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES or key != key:  # noqa: PLR0124 - NaN is no key
-            if self.default is None:
-                refuse_unhashable(key)
+        elif kind not in _KEY_TYPES:
+            if self.default is not None:
+                return False
+            refuse_unhashable(key)
+            return _OddKey(key) in self.data
+        elif key != key:  # noqa: PLR0124 - NaN is no key
             return False
         return key in self.data
 
@@ -178,12 +183,34 @@ def refuse_unhashable(value: Any) -> None:
 
 
 class _OddKey:
-    """A key of another type: stored, but never found again but by itself."""
+    """A key of another type, found by what Go compares: some types' values, else one and the same object."""
 
-    __slots__ = ("value",)
+    __slots__ = ("form", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.form = _key_form(value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _OddKey and self.form == other.form
+
+    def __hash__(self) -> int:
+        return hash(self.form)
+
+
+_SHARED_ZONES: Final = frozenset(range(-12 * 60, 15 * 60, 60))
+"""Minutes east whose zone Go makes once; timestamps of other zones differ by their zone's address."""
+
+
+def _key_form(value: Any) -> Any:
+    kind = type(value)
+    if value is None or kind is TypeValue:
+        return kind, getattr(value, "name", None)
+    if kind is Duration or (kind is Timestamp and value.offset in _SHARED_ZONES):
+        return kind, value.nanos, getattr(value, "offset", 0)
+    if isinstance(value, Quantity):
+        return kind, object()  # made anew each time upstream, even where it is worked out once here
+    return kind, getattr(value, "key_form", id(value))
 
 
 _WRAPPED: Final = frozenset({_BoolKey, _OddKey})
