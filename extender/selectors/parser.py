@@ -81,6 +81,9 @@ class _Parser:
         self._at = 0
         self._token = self._tokens[0]
         self._depths = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
+        self._height = (
+            0  # of what the rule at work has read so far: operators and steps that lie in each other
+        )
         self._escapes = environment.escaped_identifiers
         self._macros = Macros(environment)
 
@@ -121,11 +124,19 @@ class _Parser:
         if self._depths[rule] > _DEPTH:
             self._fail(self._token.offset, f"expression recursion limit exceeded: {_DEPTH}")
 
-    def _longer(self, chain: int, by: int = 1) -> int:
-        """Count the links of a chain of operators or steps: it nests as deep as it is long."""
-        if chain + by > _DEPTH + 1:
+    def _wrap(self) -> None:
+        """All that the rule at work has read becomes part of one more operator or step."""
+        self._height += 1
+        if self._height > _DEPTH:
             self._fail(self._token.offset, "max recursion depth exceeded")
-        return chain + by
+
+    def _apart(self) -> int:
+        """Begin to measure anew; what was measured so far is for `_together`."""
+        before, self._height = self._height, 0
+        return before
+
+    def _together(self, before: int) -> None:
+        self._height = max(before, self._height)
 
     # -- grammar ---------------------------------------------------------------------------------------
 
@@ -142,13 +153,16 @@ class _Parser:
 
     def _expr(self) -> Node:
         self._enter("expr")
+        before = self._apart()
         node = self._logical("||", "_||_")
         if self._token.kind == "?":
             operator = self._next()
             yes = self._logical("||", "_||_")
             self._expect(":")
             no = self._expr()
+            self._wrap()
             node = Call(operator.offset, "_?_:_", [node, yes, no])
+        self._together(before)
         self._depths["expr"] -= 1
         return node
 
@@ -163,44 +177,46 @@ class _Parser:
 
     def _relation(self) -> Node:
         self._enter("relation")
-        node, pushed = self._sum()
+        before = self._apart()
+        node = self._sum()
         while self._token.kind in _RELATIONS:
-            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("relation")
-            right, more = self._sum()
-            self._longer(more)
+            right = self._sum()
             self._depths["relation"] -= 1
+            self._wrap()
             node = Call(operator.offset, _RELATIONS[operator.kind], [node, right])
+        self._together(before)
         self._depths["relation"] -= 1
         return node
 
-    def _sum(self) -> tuple[Node, int]:
+    def _sum(self) -> Node:
         self._enter("calc")
-        pushed = 1
-        node, more = self._product()
-        pushed = self._longer(pushed, more)
+        before = self._apart()
+        node = self._product()
         while self._token.kind in _SUMS:
-            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("calc")
-            right, _ = self._product()
+            right = self._product()
             self._depths["calc"] -= 1
+            self._wrap()
             node = Call(operator.offset, _SUMS[operator.kind], [node, right])
+        self._together(before)
         self._depths["calc"] -= 1
-        return node, pushed
+        return node
 
-    def _product(self) -> tuple[Node, int]:
-        pushed = 0
+    def _product(self) -> Node:
+        before = self._apart()
         node = self._unary()
         while self._token.kind in _PRODUCTS:
-            pushed = self._longer(pushed)
             operator = self._next()
             self._enter("calc")
             right = self._unary()
             self._depths["calc"] -= 1
+            self._wrap()
             node = Call(operator.offset, _PRODUCTS[operator.kind], [node, right])
-        return node, pushed
+        self._together(before)
+        return node
 
     def _unary(self) -> Node:
         kind = self._token.kind
@@ -221,10 +237,9 @@ class _Parser:
 
     def _member(self) -> Node:
         self._enter("member")
-        pushed = 1
+        before = self._apart()
         node = self._primary()
         while self._token.kind in {".", "["}:
-            pushed = self._longer(pushed)
             operator = self._next()
             optional = self._token.kind == "?"
             if optional:
@@ -234,6 +249,8 @@ class _Parser:
                 if operator.kind == "["
                 else self._select(node, operator, optional=optional)
             )
+            self._wrap()
+        self._together(before)
         self._depths["member"] -= 1
         return node
 
