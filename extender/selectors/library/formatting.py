@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from extender.selectors.ast import ListNode, Literal, MapNode, Node
 from extender.selectors.errors import CelError
 from extender.selectors.library.instants import duration_text, timestamp_text
 from extender.selectors.types import Type
-from extender.selectors.values import Duration, MapValue, Timestamp, TypeValue, UInt, go_float, type_name
+from extender.selectors.values import (
+    INT64_MAX,
+    Duration,
+    MapValue,
+    Timestamp,
+    TypeValue,
+    UInt,
+    go_float,
+    type_name,
+)
 
 _TEXT_ERROR: Final = (
     "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
@@ -54,7 +64,11 @@ _LITERAL_KINDS: Final = {
 }
 _SPECIAL: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _PRECISION: Final = 6
-_MAX_PRECISION: Final = 1_000_000
+_PRINTABLE: Final = 1_000_000
+"""Upstream's printer reads no further digit of a precision once it is past this."""
+_UNPRINTABLE: Final = "%!(NOVERB)"
+_INT16_MAX: Final = (1 << 15) - 1
+_INT64_DIGITS: Final = 19
 _CLAUSE: Final = re.compile(r"(\.([0-9]*))?(.?)", re.DOTALL)
 
 
@@ -112,11 +126,13 @@ def _clause(text: str, start: int) -> tuple[str, int, int]:
                 parse
                 + 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
             )
-        if len(match[2]) > 9 or int(match[2]) > _MAX_PRECISION:
+        digits = match[2].lstrip("0") or "0"
+        if len(digits) > _INT64_DIGITS or int(digits) > INT64_MAX:
             raise FormatError(
-                parse + f"precision {match[2][:20]} exceeds maximum allowed precision {_MAX_PRECISION}"
+                parse + "error while converting precision to integer: strconv.Atoi: parsing"
+                f' "{match[2]}": value out of range'
             )
-        precision = int(match[2])
+        precision = int(digits)
     if match[3] not in _MESSAGES:
         shown = match[3].encode()[:1].decode("latin-1")
         raise FormatError(f'{head}unrecognized formatting clause "{shown}"')
@@ -157,18 +173,35 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
 def _float(verb: str, precision: int, value: float) -> str:
     """As golang.org/x/text prints in English.
 
-    Zero has no sign; %f keeps places in one byte; %e has six places whatever is asked, which is its width.
+    Zero has no sign; %e has six places whatever is asked, which is its width.
     """
+    if precision // 10 > _PRINTABLE:
+        return _UNPRINTABLE
+    width = precision & 0xFFFF
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else ("\u221e" if value > 0 else "-\u221e")
-        return shown.rjust(precision) if verb == "e" else shown
+        return shown.rjust(width) if verb == "e" else shown
     value = value or 0.0
     if verb == "f":
-        if precision and not precision % 256:
-            return format(value, ",.3f").rstrip("0").removesuffix(".")
-        return format(value, f",.{precision % 256}f")
+        return _fixed_point(value, precision)
     mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
-    return f"{mantissa}\u00d710{_superscript(int(exponent))}".rjust(precision)
+    return f"{mantissa}\u00d710{_superscript(int(exponent))}".rjust(width)
+
+
+def _fixed_point(value: float, precision: int) -> str:
+    """Upstream keeps the least places in a byte and the most in an int16, where less than 0 is no bound."""
+    least = precision & 0xFF
+    most = precision & 0xFFFF
+    if most <= _INT16_MAX:
+        if least == most:
+            return format(value, f",.{most}f")
+        text = format(value, f",.{most}f")
+    else:
+        text = format(Decimal(repr(value)), ",f")
+    whole, _, places = text.partition(".")
+    places = places.rstrip("0").ljust(least, "0")
+    shown = f"{whole}.{places}" if places else whole
+    return shown.removeprefix("-") if not shown.strip("-0.") else shown
 
 
 def _superscript(exponent: int) -> str:
