@@ -38,7 +38,7 @@ class AgentSettings(BaseModel):
 
     node_name: Annotated[str, Field(min_length=1, max_length=128)]
     """The node that this agent runs on; must be the node claim of its token."""
-    target: str = "https://berth-telemetry.berth.svc:8443"
+    target: str = "https://berth-telemetry.berth-system.svc:8443"
     """Where samples go: the headless Service, resolved by DNS to every replica. Plain http: loopback only."""
     addresses: tuple[str, ...] = ()
     """Fixed `host:port` addresses instead of DNS; the certificate is still checked for the target's host."""
