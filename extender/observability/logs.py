@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
 
 import structlog
-from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
-
-from extender.verbs.views import DecisionView
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 REDACTED = "[redacted]"
 
@@ -81,23 +79,6 @@ def configure(level: str, form: Literal["json", "console"], stream: TextIO) -> N
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Take tokens and the like out of an event (a structlog processor)."""
     return {key: REDACTED if _is_secret(key, value) else _clean(value, 0) for key, value in event.items()}
-
-
-def log_decision(log: FilteringBoundLogger, decision: DecisionView) -> None:
-    """Write the one line of a decision, at debug."""
-    if not log.is_enabled_for(logging.DEBUG):
-        return
-    log.debug(
-        "decision",
-        verb=decision.verb,
-        pod=f"{decision.pod_namespace}/{decision.pod_name}",
-        uid=decision.pod_uid,
-        candidates=decision.candidates,
-        passed=decision.passed,
-        rejected=dict(decision.rejected),
-        text=decision.text,
-        shadow=decision.shadow,
-    )
 
 
 def _is_secret(key: object, value: object) -> bool:

@@ -5,7 +5,7 @@ Never: a copy of a number that somebody else keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -156,3 +156,24 @@ def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Met
     for value, number in values.items():
         family.add_metric([value], float(number))
     return family
+
+
+class CountsCollector(Collector):
+    """One counter whose counts somebody else keeps: `read` gives them by the values of the labels."""
+
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str],
+        read: Callable[[], Mapping[tuple[str, ...], float]],
+    ) -> None:
+        """`name` without "_total"."""
+        self._name, self._text, self._labels, self._read = name, text, labels, read
+
+    def collect(self) -> Iterable[Metric]:
+        """The counts, now."""
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        for values, count in self._read().items():
+            family.add_metric(values, count)
+        yield family

@@ -51,7 +51,8 @@ class Recorder:
             metrics.refused(reason, nodes)
         main = max(answer.counts, key=lambda reason: answer.counts[reason], default=None)
         outcome: DecisionOutcome = "error" if answer.error else "passed" if answer.passed else "refused"
-        metrics.decided(outcome, main if main is not None and outcome != "passed" else "none")
+        deciding = str(main) if main is not None and outcome != "passed" else "none"
+        metrics.decided(outcome, deciding)
         meta = question.pod.metadata
         self._ring.record(
             DecisionView(
@@ -76,10 +77,13 @@ class Recorder:
             pod=f"{meta.namespace}/{meta.name}",
             uid=meta.uid,
             workload=question.workload,
+            outcome=outcome,
+            reason=deciding,
             candidates=len(question.names),
             passed=len(answer.passed),
-            rejected=answer.counts,
+            rejected={str(why): nodes for why, nodes in answer.counts.items()},
             error=answer.error,
+            shadow=shadow,
         )
 
     def scored(self, question: Question, best: int, score: int) -> None:

@@ -18,6 +18,7 @@ from extender.kube.events import EventRecorder, Regarding
 from extender.kube.nudge import Nudger
 from extender.kube.pace import Pace
 from extender.kube.quarantine import DeviceQuarantine
+from extender.observability.readings import CountsCollector
 from extender.wiring.core import Core
 from extender.wiring.tasks import Work
 
@@ -64,8 +65,10 @@ class Leading:
         devices = Gauge("berth_quarantine_devices", text, ["state"], registry=core.registry)
         devices.labels("quarantined").set_function(lambda: quarantine.tainted)
         devices.labels("held back").set_function(lambda: quarantine.held_back)
-        faults = Gauge("berth_quarantine_faults", "Looks that ended in a fault.", registry=core.registry)
-        faults.set_function(lambda: quarantine.failed)
+        text = "Looks that ended in a fault."
+        core.registry.register(
+            CountsCollector("berth_quarantine_faults", text, (), lambda: {(): quarantine.failed})
+        )
         return quarantine.run
 
     def _nudges(self, client: ApiClient, pace: Pace, enforce: Callable[[], bool]) -> dict[str, Work]:
@@ -73,10 +76,13 @@ class Leading:
         nudger = Nudger(client, pace=pace, per_second=wanted.per_second, burst=wanted.burst)
         waiting = Waiting(core.ledger, core.desk, core.clock, enforce)
         nudging = Nudging(waiting, nudger, interval_s=wanted.interval_seconds)
-        sent = Gauge("berth_nudges", "Nudges by what became of them.", ["outcome"], registry=core.registry)
-        sent.labels("sent").set_function(lambda: nudger.stats.sent)
-        sent.labels("failed").set_function(lambda: nudger.stats.failed)
-        sent.labels("vanished").set_function(lambda: nudger.stats.vanished)
+
+        def nudged() -> dict[tuple[str, ...], float]:
+            stats = nudger.stats
+            return {("sent",): stats.sent, ("failed",): stats.failed, ("vanished",): stats.vanished}
+
+        text = "Nudges by what became of them."
+        core.registry.register(CountsCollector("berth_nudges", text, ("outcome",), nudged))
         kept = Gauge("berth_waiting_pods", "Pods that lasting reasons keep waiting.", registry=core.registry)
         kept.set_function(lambda: len(waiting))
         return {"nudging": nudging.run, "nudges": nudger.run}

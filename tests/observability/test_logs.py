@@ -13,11 +13,9 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.observability.logs import REDACTED, configure, log_decision, redact
-from extender.verbs.views import DecisionView
+from extender.observability.logs import REDACTED, configure, redact
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl"
-DECISION = DecisionView("uid-1", "team", "pod", 1.0, "filter", 10, 7, {"DeviceLost": 3})
 
 
 def fail(text: str) -> None:
@@ -115,22 +113,6 @@ def test_a_token_is_never_written_wherever_it_stands(name: str) -> None:
 def test_words_about_tokens_are_left_alone() -> None:
     event = redact(None, "info", {"event": "token is old", "token_age_seconds": 3, "tokens": 0})
     assert event == {"event": "token is old", "token_age_seconds": 3, "tokens": 0}
-
-
-def test_a_decision_is_one_line_at_debug() -> None:
-    stream = io.StringIO()
-    configure("debug", "json", stream)
-    log_decision(structlog.get_logger(), DECISION)
-    [line] = lines(stream)
-    assert (line["event"], line["level"], line["pod"]) == ("decision", "debug", "team/pod")
-    assert line["rejected"] == {"DeviceLost": 3}
-
-
-def test_a_decision_is_silent_above_debug() -> None:
-    stream = io.StringIO()
-    configure("info", "json", stream)
-    log_decision(structlog.get_logger(), DECISION)
-    assert stream.getvalue() == ""
 
 
 def test_text_for_people_has_a_line_an_event() -> None:

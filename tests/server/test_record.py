@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from tests.inventory.objects import claim, pod, result
 from tests.server.service import Service, args, gpu_fleet, wire_pod
@@ -67,6 +68,23 @@ def test_the_binding_may_be_seen_before_the_allocation(service: Service) -> None
     status = msgspec.structs.replace(held.status, reserved_for=consumers)
     service.ledger.upserted("ResourceClaim", msgspec.structs.replace(held, status=status))
     assert service.ring.newest(1)[0].outcome == "right"
+
+
+def test_each_reply_is_one_line_at_debug(service: Service) -> None:
+    with structlog.testing.capture_logs() as lines:
+        ask(service, "filter", "prioritize")
+    filtered, scored = lines
+    assert (filtered["event"], filtered["log_level"], filtered["pod"]) == ("decision", "debug", "ns/q")
+    assert (filtered["outcome"], filtered["reason"], filtered["passed"]) == ("passed", "none", 3)
+    assert (scored["event"], scored["best"], scored["score"]) == ("decision", "n0", 10)
+    assert scored["devices"] == ["gpu.example.com/n0/b"]
+
+
+def test_above_debug_no_reply_is_a_line(service: Service) -> None:
+    service.recorder._debug = False
+    with structlog.testing.capture_logs() as lines:
+        ask(service, "filter", "prioritize")
+    assert lines == []
 
 
 def test_a_record_holds_no_names_of_nodes(service: Service) -> None:
