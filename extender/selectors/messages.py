@@ -15,7 +15,6 @@ from typing import Any, Final
 from extender.selectors import types as t
 from extender.selectors.errors import CelError
 from extender.selectors.library.instants import duration_text, timestamp_text
-from extender.selectors.library.operators import timestamp
 from extender.selectors.types import Type
 from extender.selectors.values import (
     INT64_MAX,
@@ -171,8 +170,8 @@ def _value(fields: Fields) -> Any:
 
 
 def _instant(fields: Fields) -> Timestamp:
-    """Upstream has no bound here; beyond the years 1 to 9999 this is an error."""
-    return timestamp(_nanos(fields), 0)
+    """A message is not bound to the years 1 to 9999, unlike what is computed."""
+    return Timestamp(_nanos(fields))
 
 
 def _span(fields: Fields) -> Duration:

@@ -115,7 +115,8 @@ def timestamp_text(value: Timestamp) -> str:
     """`string(timestamp)`: RFC 3339 with the zone that it was written in."""
     seconds, nanos = divmod(value.nanos, 10**9)
     moment, years = calendar(seconds + value.offset * 60)
-    text = f"{moment.year + years:04d}-{moment:%m-%dT%H:%M:%S}"
+    year = moment.year + years
+    text = f"{'-' if year < 0 else ''}{abs(year):04d}-{moment:%m-%dT%H:%M:%S}"
     if nanos:
         text += "." + f"{nanos:09d}".rstrip("0")
     if not value.offset:
