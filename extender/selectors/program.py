@@ -160,8 +160,9 @@ def compile(text: str, environment: Environment | None = None) -> Program | Comp
         except (ProgramError, Aborted) as error:  # where upstream panics, no program is made here
             message = f"program instantiation failed: {error}"
             return CompileError(message, 1, 1, (Issue(1, 0, message),))
-        except (RecursionError, MemoryError):
-            message = "expression is too deep"
+        except Exception as error:  # noqa: BLE001 - a fault here refuses one selector and stops nothing else
+            deep = isinstance(error, (RecursionError, MemoryError))
+            message = "expression is too deep" if deep else f"internal error: {error!r}"
             return CompileError(message, 1, 1, (Issue(1, 0, message),))
 
 
