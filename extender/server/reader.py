@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from extender.api.core import Pod
 from extender.inventory.ledger import Ledger
@@ -70,7 +71,7 @@ class Reader:
             raise WireError(f"pod: {error}") from error
         if not decoded.spec.containers:
             raise WireError("pod: `$.spec.containers` is empty")
-        return self._explained(decoded, nodes, limit)
+        return self._explained(_as_stored(decoded), nodes, limit)
 
     def explain_existing(
         self, namespace: str, name: str, nodes: Sequence[str], limit: int
@@ -94,3 +95,13 @@ class Reader:
             limit=limit,
             lookout=self._lookout,
         )
+
+
+def _as_stored(pod: Pod) -> Pod:
+    """The pod with what an API server fills in; people leave it out."""
+    meta, spec = pod.metadata, pod.spec
+    return replace(
+        pod,
+        metadata=meta if meta.namespace else replace(meta, namespace="default"),
+        spec=spec if spec.scheduler_name else replace(spec, scheduler_name="default-scheduler"),
+    )

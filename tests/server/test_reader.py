@@ -66,3 +66,11 @@ def test_a_document_that_is_no_pod_is_named(
 def test_explain_says_whose_pod_it_is_not(service: Service) -> None:
     view = service.reader.explain(wire_pod(scheduler="other", claims=["free"]), ["n0"], 10)
     assert view.note == "schedulerName 'other' is not ours: every node passes and scores 0"
+
+
+def test_a_document_is_explained_as_an_api_server_would_store_it(service: Service) -> None:
+    document = wire_pod(claims=["free"])
+    del document["spec"]["schedulerName"]
+    del document["metadata"]["namespace"]
+    view = service.reader.explain(document, ["n0"], 10)
+    assert (view.pod_namespace, view.note) == ("default", "")
