@@ -161,29 +161,23 @@ class Path:
 
 
 class Choice:
-    """A ternary as a root: steps behind it go to both branches. It costs nothing itself."""
+    """A ternary as a root: steps behind it go to both branches. It costs nothing itself.
 
-    __slots__ = ("condition", "no", "yes")
+    `tested`: has() looks at the last step behind it, which is not so when only a branch is a has() itself.
+    """
+
+    __slots__ = ("condition", "no", "tested", "yes")
 
     def __init__(self, condition: Eval, yes: Path | Choice, no: Path | Choice) -> None:
         self.condition = condition
         self.yes = yes
         self.no = no
+        self.tested = False
 
     def add(self, step: Step) -> None:
         """Append a step to both branches."""
         self.yes.add(step)
         self.no.add(step)
-
-    @property
-    def tested(self) -> bool:
-        """Whether has() looks at the branches."""
-        return self.yes.tested
-
-    @tested.setter
-    def tested(self, value: bool) -> None:
-        self.yes.tested = value
-        self.no.tested = value
 
     def resolver(self) -> Eval:
         """What yields the chosen branch's value."""
