@@ -9,7 +9,8 @@ from typing import Any, Final
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.library import ip
-from extender.selectors.library.ip import Address, IpValue, address_text, go_quote
+from extender.selectors.library.ip import Address, IpValue, address_text
+from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, CIDR, INT, IP, STRING
 
 _BITS: Final = re.compile(r"0|[1-9][0-9]{0,2}")

@@ -10,7 +10,7 @@ from typing import Any, Final
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.library import url
-from extender.selectors.library.ip import go_quote
+from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import FORMAT, STRING, list_of, optional_of
 from extender.selectors.values import NONE, Optional
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from extender.selectors.ast import ListNode, Literal, MapNode, Node
 from extender.selectors.errors import CelError
 from extender.selectors.library.instants import duration_text, timestamp_text
+from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import Type
 from extender.selectors.values import (
     INT64_MAX,
@@ -248,13 +249,13 @@ def _element(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     """A member of a list or map: texts quoted, doubles with six places."""
     kind = type(value)
     if kind is str:
-        return _quoted(value)
+        return go_quote(value)
     if kind is float:
         if not math.isfinite(value):
             return f'"{go_float(value)}"'
         return f"{value:.{_PRECISION}f}"
     if kind is bytes:
-        return "b" + _quoted(_string(value))
+        return "b" + go_quote(_string(value))
     if kind is Timestamp:
         return f'timestamp("{_string(value)}")'
     if kind is Duration:
@@ -264,17 +265,6 @@ def _element(value: Any) -> str:  # noqa: PLR0911 - one return for each type
     if kind in {bool, int, UInt, type(None), list, MapValue}:
         return _string(value)
     raise FormatError(f"no formatting function for {type_name(value)}")
-
-
-def _quoted(text: str) -> str:
-    escaped = (
-        text.replace("\\", "\\\\")
-        .replace('"', '\\"')
-        .replace("\n", "\\n")
-        .replace("\t", "\\t")
-        .replace("\r", "\\r")
-    )
-    return f'"{escaped}"'
 
 
 def _map(value: MapValue) -> str:

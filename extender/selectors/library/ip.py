@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
+from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, INT, IP, STRING
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -90,11 +91,6 @@ def _reason(text: str) -> str:
             return "IPv4 field has octet with leading zero"
         return "IPv4 field has value >255"
     return "unable to parse IP"
-
-
-def go_quote(text: str) -> str:
-    """A text as Go's %q prints it, for the common characters."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def address_text(address: Address) -> str:

@@ -8,7 +8,8 @@ from urllib.parse import unquote, unquote_plus
 
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
-from extender.selectors.library.ip import bracket_fault, go_quote
+from extender.selectors.library.ip import bracket_fault
+from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, STRING, URL, list_of, map_of
 from extender.selectors.values import MapValue
 
