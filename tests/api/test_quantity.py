@@ -216,3 +216,15 @@ def test_a_quantity_does_not_change_when_added_to() -> None:
 def test_a_zero_takes_the_format_of_what_is_added() -> None:
     assert str(Quantity().add(Quantity.parse("2Gi"))) == "2Gi"
     assert Quantity.parse("0Gi").sub(Quantity.parse("5")).format == "DecimalSI"
+
+
+def test_subtracting_the_least_integer_wraps_around_only_where_the_sum_is_an_integer() -> None:
+    least = Quantity(-(1 << 63))
+    assert Quantity.parse("1").sub(least).value() == 1 - (1 << 63)  # as upstream has it
+    assert str(Quantity.parse("-1").sub(least)) == str((1 << 63) - 1)
+
+
+def test_a_sum_past_every_float_is_infinite() -> None:
+    huge = Quantity.parse("1e999")
+    assert Quantity.parse("2").add(huge).as_approximate_float() == float("inf")
+    assert Quantity.parse("2").sub(huge).as_approximate_float() == float("-inf")

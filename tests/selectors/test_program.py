@@ -107,6 +107,7 @@ def test_any_text_gives_an_answer(text: str) -> None:
         assert isinstance(compiled.evaluate(GPU), Verdict)
     else:
         assert compiled.line >= 1
+        assert "internal error" not in compiled.message
 
 
 _TOKENS = ["device", ".", "attributes", "[", "]", "'x'", "(", ")", "&&", "||", "!", "==", "1", "1u", "2.5"]
@@ -138,6 +139,15 @@ def test_any_row_of_tokens_gives_an_answer(tokens: list[str]) -> None:
         assert isinstance(compiled.evaluate(GPU), Verdict)
     else:
         assert compiled.issues
+        assert "internal error" not in compiled.message
+
+
+def test_a_fault_of_the_compiler_is_an_answer_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object) -> None:
+        raise TypeError("as in a bug")
+
+    monkeypatch.setattr("extender.selectors.program.validate", faulty)
+    assert "internal error: TypeError('as in a bug')" in refusal("true").message
 
 
 def test_the_recursion_limit_is_left_as_it_was() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -41,7 +41,11 @@ class SelectorSubject:
     def ours(self, made: SelectorInput) -> SelectorVerdict:
         program = selectors.compile(made.text, _environment(made))
         if isinstance(program, selectors.CompileError):
-            return SelectorVerdict("compile error", program.message)
+            # A fault that `compile` turned into an answer is a difference, whatever upstream says.
+            kind: Literal["panic", "compile error"] = (
+                "panic" if program.message.startswith("internal error") else "compile error"
+            )
+            return SelectorVerdict(kind, program.message)
         verdict = program.evaluate(facts(made.device))
         if verdict.error is not None:
             return SelectorVerdict("runtime error", str(verdict.error), verdict.cost)
