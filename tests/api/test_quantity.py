@@ -69,7 +69,14 @@ def test_comparison_sum_and_difference_follow_the_values(
     assert (a < b) == (left[1] < right[1])
     assert exact(a.add(b)) == left[1] + right[1]
     assert exact(a.sub(b)) == left[1] - right[1]
-    assert str(Quantity.parse(str(a.add(b)))) == str(a.add(b))
+    if abs(left[1] + right[1]) < 1 << 63:  # upstream caps binary texts there as it reads them, but no sums
+        assert str(Quantity.parse(str(a.add(b)))) == str(a.add(b))
+
+
+def test_a_binary_sum_past_int64_is_written_as_no_text_of_it_is_read() -> None:
+    total = Quantity.parse("388608Ti").add(Quantity.parse("8000000Ti"))
+    assert str(total) == "8Ei"
+    assert str(Quantity.parse("8Ei")) == str((1 << 63) - 1)
 
 
 @given(st.text(max_size=12))
