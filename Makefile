@@ -55,7 +55,7 @@ imports: setup
 	$(BIN)/lint-imports --no-logo
 
 unit: setup
-	$(PY) -m pytest -q -m "$(QUICK)"
+	$(PY) -m pytest -q -n 3 --dist loadfile -m "$(QUICK)"
 
 bench: setup ## Measure speed and memory against the budgets, into build/bench.json
 	@$(PY) -m bench
