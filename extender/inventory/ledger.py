@@ -53,11 +53,11 @@ class Unread(Protocol):
     @property
     def namespace(self) -> str: ...  # noqa: D102 - see the protocol it mirrors
     @property
-    def name(self) -> str: ...  # noqa: D102 - likewise
+    def name(self) -> str: ...  # noqa: D102 - see the protocol it mirrors
     @property
-    def uid(self) -> str: ...  # noqa: D102 - likewise
+    def uid(self) -> str: ...  # noqa: D102 - see the protocol it mirrors
     @property
-    def raw(self) -> bytes: ...  # noqa: D102 - likewise
+    def raw(self) -> bytes: ...  # noqa: D102 - see the protocol it mirrors
 
 
 class Ledger:

@@ -101,7 +101,7 @@ def fold(slots: Slots, range_: Eval, condition: Eval, step: Eval, result: Eval) 
                 if condition(frame) is False:
                     break
             except CelError:
-                pass
+                pass  # upstream ends a loop at false only; an error goes on
             try:
                 variables[accu] = step(frame)
             except CelError as error:

@@ -198,7 +198,7 @@ class VerbRoutes:
             metrics.fault("request")
             self._log.warning("unreadable request", verb="bind", fault=str(error))
             text, close = f"bind: {error}", isinstance(error, BodyTooLargeError)
-        except Exception as error:  # noqa: BLE001 - likewise
+        except Exception as error:  # noqa: BLE001 - whatever it is, kube-scheduler must get an answer
             metrics.fault("internal")
             self._log.exception("fault", verb="bind")
             text = f"bind: internal fault: {type(error).__name__}"
@@ -216,9 +216,7 @@ class VerbRoutes:
         return text
 
     def _fault(self, verb: Verb, text: str, *, close: bool = False) -> Response:
-        """An answer that says what went wrong; `close` ends the connection, so that the next call may reach
-        another replica.
-        """  # noqa: D205 - one sentence
+        """An answer that says what went wrong; `close` lets the next call reach another replica."""
         headers = {"connection": "close"} if close else None
         match verb:
             case "filter":

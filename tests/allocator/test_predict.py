@@ -49,7 +49,7 @@ def agree(fleet: Fleet, predictions: Predictions, snapshot: Snapshot) -> None:
 
 
 @given(fleets())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_predictions_are_what_a_search_of_each_node_finds(fleet: Fleet) -> None:
     snapshot = fleet.ledger.snapshot()
     predictions = predicted(fleet, snapshot, predictor(SelectorColumns(Environment())))
@@ -58,7 +58,7 @@ def test_predictions_are_what_a_search_of_each_node_finds(fleet: Fleet) -> None:
 
 
 @given(st.lists(fleets(), min_size=2, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_remembered_from_other_states_changes_no_prediction(made: Sequence[Fleet]) -> None:
     """One predictor sees the ledger go from state to state; shapes and columns that it keeps stay right."""
     one = predictor(SelectorColumns(Environment()))
@@ -127,7 +127,7 @@ def test_claims_beside_a_plugins_resource_are_predicted() -> None:
 
 
 @given(fleets())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_devices_of_all_nodes_at_once_are_those_of_each(fleet: Fleet) -> None:
     snapshot = fleet.ledger.snapshot()
     predictions = predicted(fleet, snapshot, predictor(SelectorColumns(Environment())))

@@ -28,7 +28,7 @@ def _found(outcome: Allocation) -> list[list[tuple[str, object]]]:
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(world=worlds())
 def test_the_first_choice_that_obeys_all_rules_is_found_and_none_where_there_is_none(world: World) -> None:
     outcome = _run(world)
@@ -40,7 +40,7 @@ def test_the_first_choice_that_obeys_all_rules_is_found_and_none_where_there_is_
         assert _found(outcome) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(world=worlds(), steps=st.integers(0, 60))
 def test_a_bound_makes_the_search_give_up_or_changes_nothing(world: World, steps: int) -> None:
     bounded, whole = _run(world, steps), _run(world)
@@ -50,7 +50,7 @@ def test_a_bound_makes_the_search_give_up_or_changes_nothing(world: World, steps
         assert bounded == whole
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(world=worlds())
 def test_no_argument_is_changed(world: World) -> None:
     pools = gather_pools(NODE, world.slices, ALL_DEFAULTS)
@@ -60,7 +60,7 @@ def test_no_argument_is_changed(world: World) -> None:
     assert (msgspec.json.encode((world.slices, world.claims, CLASSES)), in_use.base, repr(in_use)) == before
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(world=worlds())
 def test_pools_can_be_asked_again_and_again(world: World) -> None:
     pools = gather_pools(NODE, world.slices, ALL_DEFAULTS)
@@ -72,7 +72,7 @@ def test_pools_can_be_asked_again_and_again(world: World) -> None:
     assert outcomes[0] == outcomes[2] == _run(world)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(world=worlds())
 def test_claims_stacked_one_by_one_get_what_they_get_together(world: World) -> None:
     state = world.in_use

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cli.schedulerconfig.extenders import resource_name_fault
@@ -267,7 +267,6 @@ _VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)  # a shared machine pauses
 @given(_VALUES)
 def test_any_document_is_linted_without_a_crash(value: object) -> None:
     assert isinstance(lint(yaml.safe_dump(value)), list)

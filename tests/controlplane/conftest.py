@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
 
 if TYPE_CHECKING:
@@ -25,13 +24,6 @@ _CLUSTER_WIDE = [
     (_POLICIES, "MutatingAdmissionPolicyBinding"),
     (_POLICIES, "MutatingAdmissionPolicy"),
 ]
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build before the first test, so that no test's time limit has to cover a build of minutes."""
-    wanted = any(item.get_closest_marker("controlplane") for item in session.items)
-    if wanted and not session.config.option.collectonly:
-        build_controlplane()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
 from tests.deploy import manifests
 from tests.deploy.manifests import Applier
@@ -15,13 +14,6 @@ from tests.deploy.manifests import Applier
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build before the first test, so that no test's time limit has to cover a build of minutes."""
-    wanted = any(item.get_closest_marker("controlplane") for item in session.items)
-    if wanted and not session.config.option.collectonly:
-        build_controlplane()
 
 
 @pytest.fixture(scope="session")

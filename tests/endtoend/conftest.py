@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.controlplane import objects
-from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
 from tests.deploy import manifests
 from tests.endtoend.fleet import Fleet
@@ -17,13 +16,6 @@ from tests.endtoend.replica import SYSTEM_NODE, Deployed, Replica
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build before the first test, so that no test's time limit has to cover a build of minutes."""
-    wanted = any(item.get_closest_marker("controlplane") for item in session.items)
-    if wanted and not session.config.option.collectonly:
-        build_controlplane()
 
 
 @pytest.fixture(scope="session")

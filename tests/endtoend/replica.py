@@ -171,7 +171,7 @@ class Replica:
         while not self._stopping.wait(_PROBE_S):
             ready = self.ready()
             if ready != said:
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(Exception):  # the API server may be away: said at the next probe
                     self._set_ready(ready=ready)
                     said = ready
 
@@ -315,5 +315,5 @@ class Deployed:
         """End every replica and remove its Pod."""
         for replica in self.replicas:
             replica.stop()
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # likewise, or a test has removed the Pod
                 self.admin.delete("v1", "Pod", replica.name, NAMESPACE)

@@ -256,5 +256,5 @@ class CompactingEvents(Events):
 
 TestEvents: Callable[..., Any] = Events.TestCase
 TestCompactingEvents: Callable[..., Any] = CompactingEvents.TestCase
-TestEvents.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)  # type: ignore[attr-defined]  # made by hypothesis
-TestCompactingEvents.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)  # type: ignore[attr-defined]  # likewise
+TestEvents.settings = settings(max_examples=40, stateful_step_count=30)  # type: ignore[attr-defined]  # made by hypothesis
+TestCompactingEvents.settings = settings(max_examples=20, stateful_step_count=30)  # type: ignore[attr-defined]  # likewise

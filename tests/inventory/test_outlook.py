@@ -50,7 +50,7 @@ def step(live: Live, what: str, name: str, count: int) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_made_step_by_step_it_is_what_is_made_at_once(steps: list[tuple[str, str, int]]) -> None:
     live = Live(NAMES)
     for what, name, count in steps:

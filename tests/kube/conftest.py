@@ -10,7 +10,6 @@ import yaml
 
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load
-from tests.controlplane.build import build_controlplane
 from tests.controlplane.cluster import ControlPlane
 from tests.kube.scripted_api import ScriptedApi
 
@@ -32,13 +31,6 @@ async def api() -> AsyncIterator[ScriptedApi]:
 async def client(api: ScriptedApi) -> AsyncIterator[ApiClient]:
     async with ApiClient(api.configuration()) as made:
         yield made
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build before the first test, so that no test's time limit has to cover a build of minutes."""
-    wanted = any(item.get_closest_marker("controlplane") for item in session.items)
-    if wanted and not session.config.option.collectonly:
-        build_controlplane()
 
 
 @pytest.fixture(scope="module")

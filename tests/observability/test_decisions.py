@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.observability.decisions import DecisionRing
@@ -101,7 +101,6 @@ def test_a_size_below_one_is_refused() -> None:
         DecisionRing(0)
 
 
-@settings(deadline=None)  # a shared machine pauses
 @given(st.lists(st.sampled_from("abcdef")), st.integers(1, 4))
 def test_the_ring_holds_the_last_different_pods_and_never_more(uids: list[str], size: int) -> None:
     held = ring(*uids, size=size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import structlog
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.observability.logs import REDACTED, configure, redact
@@ -123,7 +123,6 @@ def test_text_for_people_has_a_line_an_event() -> None:
     assert "kind=Pod" in stream.getvalue()
 
 
-@settings(deadline=None)  # a shared machine pauses
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

@@ -99,7 +99,7 @@ def test_hostile_text_gives_a_compile_error_with_its_place(text: str) -> None:
     assert error.message
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=200))
 def test_any_text_gives_an_answer(text: str) -> None:
     compiled = compile(text)
@@ -131,7 +131,7 @@ _TOKENS += [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(_TOKENS), max_size=25))
 def test_any_row_of_tokens_gives_an_answer(tokens: list[str]) -> None:
     compiled = compile(" ".join(tokens))

@@ -61,7 +61,7 @@ TEXTS = [
 NAMES = ["x", "y", "e/x", "z", "d/x"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.sampled_from(TEXTS),
     st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3)),

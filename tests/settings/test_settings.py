@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.errors import SettingsError
@@ -178,7 +178,6 @@ def test_every_setting_says_what_it_is() -> None:
     assert [doc.key for doc in describe() if not doc.text] == []
 
 
-@settings(deadline=None)  # a shared machine pauses
 @given(st.text(max_size=200))
 def test_any_text_gives_settings_or_a_settings_error(
     tmp_path_factory: pytest.TempPathFactory, text: str
