@@ -226,10 +226,6 @@ class Quantity:
         """Return -1, 0 or 1."""
         return (self._unscaled > 0) - (self._unscaled < 0)
 
-    def is_zero(self) -> bool:
-        """Tell whether the value is zero."""
-        return self._unscaled == 0
-
     def cmp(self, other: Quantity) -> int:
         """Return -1, 0 or 1 as this value is below, equal to or above the other."""
         if self._exponent == other._exponent:

@@ -5,7 +5,7 @@ Source: k8s.io/component-helpers resource.PodRequests (init, sidecar, overhead a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from extender.api.core import Container, PodSpec
@@ -88,9 +88,3 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     for name, value in (spec.overhead or {}).items():
         total[name] = total.get(name, 0) + quantity_milli(value)
     return total
-
-
-def all_containers(spec: PodSpec) -> Iterable[Container]:
-    """Init containers, then containers: the order in which the scheduler numbers them."""
-    yield from spec.init_containers or ()
-    yield from spec.containers or ()

@@ -106,11 +106,6 @@ class MemoryApi:
             status = _replace(claim.status, reserved_for=left or None, allocation=allocation)
             self._put("ResourceClaim", _replace(claim, status=status))
 
-    def update_pod(self, pod: Pod) -> Pod:
-        """Replace a pod."""
-        stored: Pod = self._put("Pod", pod)
-        return stored
-
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:
         """Bind a pod: "" when it is on the node now, else what is wrong (`verbs.bind.Binder`)."""
         try:
