@@ -6,7 +6,7 @@ stays taken when one of the two goes. Admin results hold nothing; results with a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,8 @@ class ClaimTable:
     def __init__(self) -> None:
         self.records: SharedMap[ObjectKey, ClaimRecord] = SharedMap()
         self.holders: SharedMap[DeviceID, tuple[Holding, ...]] = SharedMap()
+        self.double_granted: set[DeviceID] = set()
+        """Devices that several claims hold and do not share."""
 
     def upsert(self, claim: ResourceClaim) -> set[DeviceID]:
         """Add or update a claim; the devices whose holders changed."""
@@ -78,7 +80,18 @@ class ClaimTable:
         for device, holding in after:
             self.holders.set(device, (*(self.holders.get(device) or ()), holding))
             changed.add(device)
+        for device in changed:
+            if _double_granted(self.holders.get(device) or ()):
+                self.double_granted.add(device)
+            else:
+                self.double_granted.discard(device)
         return changed
+
+
+def _double_granted(held: Sequence[Holding]) -> bool:
+    """Whether more than one claim holds a device, and at least one of them whole."""
+    whole = any(holding.share_id is None for holding in held)
+    return whole and any(holding.claim_uid != held[0].claim_uid for holding in held)
 
 
 def claim_holdings(key: ObjectKey, claim: ResourceClaim) -> Iterable[tuple[DeviceID, Holding]]:

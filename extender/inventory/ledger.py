@@ -214,6 +214,11 @@ class Ledger:
         counted.update({kind: len(objects) for kind, objects in self.others.items()})
         return counted
 
+    @property
+    def double_granted(self) -> int:
+        """How many devices several claims hold and do not share, now."""
+        return len(self._claims.double_granted)
+
     # ---- kinds
 
     def _touch(self) -> None:

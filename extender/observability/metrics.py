@@ -125,11 +125,6 @@ class Metrics:
             "When the ledger was last compared with a fresh list.",
             registry=registry,
         )
-        self.double_grants = Counter(
-            "berth_double_grants_total",
-            "Devices found granted to two claims that do not share it.",
-            registry=registry,
-        )
         self.leader = Gauge("berth_leader", "Whether this replica holds the Lease.", registry=registry)
         Gauge(
             "berth_build_info", "Always 1; the label says what runs.", ["version"], registry=registry

@@ -96,8 +96,8 @@ class InventoryReading:
     """The ledger in numbers.
 
     `devices` is keyed by (driver, state), the state being "free", "taken" or "unavailable"; `undecodable`
-    counts the objects by kind that are there but can't be read; `snapshot_age` is in seconds, None before the
-    first snapshot.
+    counts the objects by kind that are there but can't be read; `double_granted` counts the devices that
+    several claims hold and do not share; `snapshot_age` is in seconds, None before the first snapshot.
     """
 
     objects: Mapping[str, int]
@@ -105,6 +105,7 @@ class InventoryReading:
     synced: Mapping[str, bool]
     undecodable: Mapping[str, int] = field(default_factory=dict)
     in_flight: int = 0
+    double_granted: int = 0
     snapshot_age: float | None = None
 
 
@@ -136,11 +137,16 @@ class InventoryCollector(Collector):
         for (driver, state), count in reading.devices.items():
             devices.add_metric([driver, state], count)
         yield devices
-        in_flight = GaugeMetricFamily(
-            "berth_inventory_in_flight_pods", "Pods that were offered nodes and whose fate is open."
+        yield GaugeMetricFamily(
+            "berth_inventory_in_flight_pods",
+            "Pods that were offered nodes and whose fate is open.",
+            reading.in_flight,
         )
-        in_flight.add_metric([], reading.in_flight)
-        yield in_flight
+        yield GaugeMetricFamily(
+            "berth_inventory_double_granted_devices",
+            "Devices that several claims hold and do not share.",
+            reading.double_granted,
+        )
         yield from _age(reading.snapshot_age)
 
 

@@ -44,6 +44,7 @@ class LedgerGauges:
             synced=self._synced(),
             undecodable=dict(self._ledger.unreadable),
             in_flight=len(self._ledger.in_flight),
+            double_granted=self._ledger.double_granted,
             snapshot_age=self._clock() - self._made,
         )
 

@@ -51,6 +51,26 @@ def test_a_device_with_two_holders_is_taken_until_both_are_gone(book: Ledger) ->
     assert (holders(book, "a"), is_taken(book.snapshot(), "p", "a")) == (["c1"], (True, False))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "double"), [(None, None, 1), ("s-1", None, 1), (None, "s-1", 1), ("s-1", "s-2", 0)]
+)
+def test_a_device_of_two_claims_is_double_granted_unless_both_hold_shares(
+    book: Ledger, first: str | None, second: str | None, double: int
+) -> None:
+    book.upserted("ResourceClaim", claim("c0", [result("p", "a", share_id=first)]))
+    assert book.double_granted == 0
+    book.upserted("ResourceClaim", claim("c1", [result("p", "a", share_id=second)]))
+    assert book.double_granted == double
+    book.deleted("ResourceClaim", claim("c0"))
+    assert book.double_granted == 0
+
+
+def test_a_device_that_changed_hands_before_a_relist_is_not_double_granted(book: Ledger) -> None:
+    book.upserted("ResourceClaim", claim("z", [result("p", "a")]))
+    book.replaced("ResourceClaim", [claim("a", [result("p", "a")])], [])
+    assert book.double_granted == 0
+
+
 def test_a_claim_that_holds_a_device_twice_frees_it_whole(book: Ledger) -> None:
     book.upserted("ResourceClaim", claim("c", [result("p", "a"), result("p", "a")]))
     book.upserted("ResourceClaim", claim("c"))

@@ -43,6 +43,7 @@ def metrics() -> Metrics:
         synced={"Pod": True, "Node": False},
         undecodable={"ResourceSlice": 1},
         in_flight=2,
+        double_granted=3,
         snapshot_age=0.25,
     )
     metrics.registry.register(InventoryCollector(lambda: reading))
@@ -145,6 +146,8 @@ def test_a_reflector_is_read_when_asked(metrics: Metrics) -> None:
 def test_the_inventory_is_read_when_asked(metrics: Metrics) -> None:
     assert value(metrics, "berth_inventory_devices", driver="gpu.example.com", state="free") == 7
     assert value(metrics, "berth_inventory_synced", kind="Node") == 0
+    assert value(metrics, "berth_inventory_in_flight_pods") == 2
+    assert value(metrics, "berth_inventory_double_granted_devices") == 3
     assert value(metrics, "berth_snapshot_age_seconds") == 0.25
 
 
@@ -156,5 +159,5 @@ def test_before_the_first_snapshot_there_is_no_age() -> None:
 
 def test_two_sets_of_metrics_do_not_meet() -> None:
     one, other = (Metrics(CollectorRegistry(), "1") for _ in range(2))
-    one.double_grants.inc()
-    assert value(other, "berth_double_grants_total") == 0
+    one.leader.set(1)
+    assert value(other, "berth_leader") == 0
