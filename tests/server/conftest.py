@@ -18,6 +18,7 @@ from extender.server.auth import Door
 from extender.settings import ServerSettings
 from tests.server.desk import Desk, Reviewer
 from tests.server.running import running
+from tests.server.service import Service, gpu_fleet
 
 LIMIT = 100_000
 
@@ -85,3 +86,21 @@ def client() -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def reviewer() -> Reviewer:
     return Reviewer()
+
+
+@pytest.fixture
+def service() -> Service:
+    """The verbs over a small fleet of GPU nodes."""
+    made = Service()
+    gpu_fleet(made)
+    return made
+
+
+@pytest.fixture
+def caller(service: Service) -> Iterator[httpx.Client]:
+    """A client that asks the verbs of `service`, as kube-scheduler does."""
+    with (
+        running(service.app()) as server,
+        httpx.Client(base_url=server.url, trust_env=False, timeout=20) as connected,
+    ):
+        yield connected

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import httpx
 import numpy as np
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -191,3 +192,25 @@ def args_with_nodes(pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
         {"metadata": {"name": name, "labels": {"x": name}}, "status": {"extra": [1.5]}} for name in names
     ]
     return {"Pod": pod, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+
+
+GPU_POD: Final = wire_pod(claims=["free"])
+
+
+def post(client: httpx.Client, verb: str, body: Any) -> Any:
+    """What a verb answers to a body that can be read: always 200 and JSON."""
+    answer = client.post(f"/extender/{verb}", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    return answer.json()
+
+
+def empty(**fields: Any) -> dict[str, Any]:
+    """A filter reply with nothing in it but what is given."""
+    nothing: dict[str, Any] = {
+        "Nodes": None,
+        "NodeNames": None,
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }
+    return nothing | fields

@@ -7,14 +7,7 @@ import pytest
 from extender.model.errors import WireError
 from extender.model.reason import Reason
 from tests.inventory.objects import pod
-from tests.server.service import Service, gpu_fleet, wire_pod
-
-
-@pytest.fixture
-def service() -> Service:
-    made = Service()
-    gpu_fleet(made)
-    return made
+from tests.server.service import Service, wire_pod
 
 
 def test_the_fleet_counts_free_and_taken_devices_by_page(service: Service) -> None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 import structlog
 
 from tests.inventory.objects import claim, pod, result
-from tests.server.service import Service, args, gpu_fleet, wire_pod
+from tests.server.service import Service, args, wire_pod
 
 NAMES = ["n0", "n1", "n2"]
-
-
-@pytest.fixture
-def service() -> Service:
-    made = Service()
-    gpu_fleet(made)
-    return made
 
 
 def ask(service: Service, *verbs: str, names: list[str] | None = None) -> None:

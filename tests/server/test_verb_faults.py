@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,47 +9,9 @@ import pytest
 import structlog
 
 from tests.inventory.objects import claim, result
-from tests.server.running import running
-from tests.server.service import BODY_LIMIT, Broken, Service, args, gpu_fleet, wire_pod
+from tests.server.service import BODY_LIMIT, GPU_POD, Broken, Service, args, empty, post, wire_pod
 
 NAMES = ["n0", "n1", "n2", "n4"]
-
-
-@pytest.fixture
-def service() -> Service:
-    made = Service()
-    gpu_fleet(made)
-    return made
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[httpx.Client]:
-    with (
-        running(service.app()) as server,
-        httpx.Client(base_url=server.url, trust_env=False, timeout=20) as connected,
-    ):
-        yield connected
-
-
-def post(client: httpx.Client, verb: str, body: Any) -> Any:
-    answer = client.post(f"/extender/{verb}", json=body)
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
-    return answer.json()
-
-
-def empty(**fields: Any) -> dict[str, Any]:
-    """A filter reply with nothing in it but what is given."""
-    nothing: dict[str, Any] = {
-        "Nodes": None,
-        "NodeNames": None,
-        "FailedNodes": {},
-        "FailedAndUnresolvableNodes": {},
-        "Error": "",
-    }
-    return nothing | fields
-
-
-GPU_POD = wire_pod(claims=["free"])
 
 
 def meta(**nodes: list[str]) -> dict[str, Any]:
@@ -88,12 +49,12 @@ SCRAP: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("kind", SCRAP)
 def test_a_body_that_can_not_be_read_gets_an_answer_of_the_verbs_kind(
-    service: Service, client: httpx.Client, kind: str
+    service: Service, caller: httpx.Client, kind: str
 ) -> None:
     body, words = SCRAP[kind]
     with structlog.testing.capture_logs():
         answers = {
-            verb: client.post(f"/extender/{verb}", content=body)
+            verb: caller.post(f"/extender/{verb}", content=body)
             for verb in ("filter", "prioritize", "preempt")
         }
     assert answers["filter"].status_code == 200
@@ -109,9 +70,9 @@ def test_a_body_that_can_not_be_read_gets_an_answer_of_the_verbs_kind(
 
 
 @pytest.mark.parametrize("kind", ["an empty body", "two documents", "not UTF-8", "an array"])
-def test_a_binding_that_can_not_be_read_is_200_with_error(client: httpx.Client, kind: str) -> None:
+def test_a_binding_that_can_not_be_read_is_200_with_error(caller: httpx.Client, kind: str) -> None:
     body, words = SCRAP[kind]
-    answer = client.post("/extender/bind", content=body.replace(b"Pod", b"PodName"))
+    answer = caller.post("/extender/bind", content=body.replace(b"Pod", b"PodName"))
     assert answer.status_code == 200
     assert words in answer.json()["Error"]
 
@@ -128,44 +89,44 @@ def test_a_binding_that_can_not_be_read_is_200_with_error(client: httpx.Client, 
         ({"Pod": GPU_POD, "Nodes": {"items": [{"metadata": {"name": 5}}]}}, "metadata.name"),
     ],
 )
-def test_the_error_names_the_field(client: httpx.Client, body: dict[str, Any], words: str) -> None:
-    assert words in post(client, "filter", body)["Error"]
+def test_the_error_names_the_field(caller: httpx.Client, body: dict[str, Any], words: str) -> None:
+    assert words in post(caller, "filter", body)["Error"]
 
 
-def test_a_megabyte_of_a_name_is_just_an_unknown_node(client: httpx.Client) -> None:
+def test_a_megabyte_of_a_name_is_just_an_unknown_node(caller: httpx.Client) -> None:
     long = "n" * (BODY_LIMIT - 10_000)
-    assert post(client, "filter", args(GPU_POD, ["n1", long]))["NodeNames"] == ["n1", long]
+    assert post(caller, "filter", args(GPU_POD, ["n1", long]))["NodeNames"] == ["n1", long]
 
 
-def test_a_body_beyond_the_limit_is_answered_in_the_verbs_own_form(client: httpx.Client) -> None:
+def test_a_body_beyond_the_limit_is_answered_in_the_verbs_own_form(caller: httpx.Client) -> None:
     body = b" " * (BODY_LIMIT + 1)
-    answer = client.post("/extender/filter", content=body)
+    answer = caller.post("/extender/filter", content=body)
     assert (answer.status_code, answer.json()["Error"]) == (
         200,
         f"filter: body: larger than {BODY_LIMIT} bytes",
     )
-    assert client.post("/extender/prioritize", content=body).json() == []
-    assert client.post("/extender/bind", content=body).json()["Error"] != ""
-    assert client.post("/extender/preempt", content=body).status_code == 400
+    assert caller.post("/extender/prioritize", content=body).json() == []
+    assert caller.post("/extender/bind", content=body).json()["Error"] != ""
+    assert caller.post("/extender/preempt", content=body).status_code == 400
 
 
-def test_a_fault_of_ours_is_an_answer_without_a_traceback(service: Service, client: httpx.Client) -> None:
+def test_a_fault_of_ours_is_an_answer_without_a_traceback(service: Service, caller: httpx.Client) -> None:
     service.desk.vetoes = [Broken()]
     with structlog.testing.capture_logs():
-        reply = post(client, "filter", args(GPU_POD, NAMES))
+        reply = post(caller, "filter", args(GPU_POD, NAMES))
         victims = {"Pod": GPU_POD, "NodeNameToMetaVictims": meta(n1=["u"])}
-        preempted = client.post("/extender/preempt", json=victims)
+        preempted = caller.post("/extender/preempt", json=victims)
     assert reply == empty(Error="filter: internal fault: ZeroDivisionError")
     assert (preempted.status_code, preempted.text) == (400, "preempt: internal fault: ZeroDivisionError")
     assert service.count("berth_verb_faults_total", verb="filter", fault="internal") == 1
     service.desk.vetoes = []
-    assert post(client, "filter", args(GPU_POD, NAMES))["NodeNames"] == NAMES
+    assert post(caller, "filter", args(GPU_POD, NAMES))["NodeNames"] == NAMES
 
 
-def test_a9_a_replica_that_may_not_answer_says_so_and_closes(service: Service, client: httpx.Client) -> None:
+def test_a9_a_replica_that_may_not_answer_says_so_and_closes(service: Service, caller: httpx.Client) -> None:
     service.standing.why = "this replica does not hold the Lease"
     answers = {
-        verb: client.post(f"/extender/{verb}", json=args(GPU_POD, NAMES) | binding())
+        verb: caller.post(f"/extender/{verb}", json=args(GPU_POD, NAMES) | binding())
         for verb in ("filter", "prioritize", "bind", "preempt")
     }
     assert {answer.headers["connection"] for answer in answers.values()} == {"close"}
@@ -176,16 +137,16 @@ def test_a9_a_replica_that_may_not_answer_says_so_and_closes(service: Service, c
     assert service.api.posted == []
     assert len(service.ledger.in_flight) == 0
     service.standing.why = ""
-    answer = client.post("/extender/filter", json=args(GPU_POD, NAMES))
+    answer = caller.post("/extender/filter", json=args(GPU_POD, NAMES))
     assert "connection" not in answer.headers
     assert answer.json()["NodeNames"] == NAMES
 
 
-def test_a14_a_filter_reply_reserves_nothing(service: Service, client: httpx.Client) -> None:
+def test_a14_a_filter_reply_reserves_nothing(service: Service, caller: httpx.Client) -> None:
     """Twenty pods ask for the last device; each is told the truth of now, and nobody starves."""
     service.ledger.upserted(
         "ResourceClaim", claim("more", [result(f"n{i}", d) for i in range(3) for d in "ab"][2:])
     )
     for number in range(20):
-        reply = post(client, "filter", args(wire_pod(f"q{number}", claims=["free"]), ["n0"]))
+        reply = post(caller, "filter", args(wire_pod(f"q{number}", claims=["free"]), ["n0"]))
         assert reply["NodeNames"] == ["n0"]
