@@ -17,6 +17,7 @@ import numpy.typing as npt
 from extender.api.extender import (
     ExtenderArgs,
     ExtenderBindingArgs,
+    ExtenderBindingResult,
     ExtenderFilterResult,
     ExtenderPreemptionArgs,
     ExtenderPreemptionResult,
@@ -166,6 +167,10 @@ class ArgsCodec:
     def preemption_result(self, result: ExtenderPreemptionResult) -> bytes:
         """The answer of preempt."""
         return self._encoder.encode(result)
+
+    def binding_result(self, text: str) -> bytes:
+        """The answer of bind: "" when the pod is on its node, else what is wrong."""
+        return self._encoder.encode(ExtenderBindingResult(text))
 
     def _names_of(self, items: Sequence[msgspec.Raw]) -> list[str]:
         return [self._node_name(raw, at) for at, raw in enumerate(items)]

@@ -7,22 +7,21 @@ Faults: filter and bind answer 200 with Error, prioritize `[]`, preempt 400 with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from extender.api.extender import ExtenderBindingResult, ExtenderPreemptionResult, MetaPod, MetaVictims
 from extender.api.extender import ExtenderPreemptionArgs as PreemptionArgs
+from extender.api.extender import ExtenderPreemptionResult, MetaPod, MetaVictims
 from extender.inventory.inflight import Assumption, nodes_at
 from extender.inventory.ledger import Ledger
 from extender.model.errors import WireError
-from extender.observability.metrics import Metrics, Verb, VerbMetrics
+from extender.observability.metrics import Metrics, Verb
 from extender.server.codec import NO_PRIORITIES, ArgsCodec
 from extender.server.faults import BodyTooLargeError
 from extender.server.record import Recorder
@@ -34,6 +33,10 @@ from extender.verbs.preempt import nodes_to_drop
 from extender.verbs.prioritize import prioritize
 
 _NOBODY_LISTENS = 499  # nginx's word for a client that hung up; nobody reads the answer
+
+
+Answer = Callable[[bytes], Awaitable[bytes]]
+"""From the body of a request to the body of its reply; raises WireError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,16 @@ class VerbRoutes:
 
     def routes(self) -> list[Route]:
         """Routes below /extender."""
-        pure: list[tuple[Verb, Callable[[bytes], bytes]]] = [
-            ("filter", self.filter),
-            ("prioritize", self.prioritize),
-            ("preempt", self.preempt),
+        answers: list[tuple[Verb, Answer]] = [
+            ("filter", _at_once(self.filter)),
+            ("prioritize", _at_once(self.prioritize)),
+            ("preempt", _at_once(self.preempt)),
+            ("bind", self.bind),
         ]
-        routes = [
-            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"]) for verb, answer in pure
+        return [
+            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"])
+            for verb, answer in answers
         ]
-        return [*routes, Route("/extender/bind", self._bind, methods=["POST"])]
 
     # ---- bytes to bytes, without the socket
 
@@ -142,13 +146,24 @@ class VerbRoutes:
         deps.metrics.verbs["preempt"].decided("passed" if victims else "refused")
         return self._codec.preemption_result(ExtenderPreemptionResult(victims))
 
+    async def bind(self, body: bytes) -> bytes:
+        """Answer bind. Raises WireError for a body that can't be read."""
+        deps = self._deps
+        wanted = binding_of(self._codec.binding(body), deps.ledger.snapshot())
+        if isinstance(wanted, Binding):
+            text = await deps.binder.bind(wanted.namespace, wanted.name, wanted.uid, wanted.node)
+        else:
+            text = wanted
+        deps.metrics.verbs["bind"].decided("error" if text else "passed")
+        return self._codec.binding_result(text)
+
     def _assume(self, question: Question, node: str, rows: tuple[int, ...]) -> None:
         assumption = Assumption(node, rows, question.now, claims_of(question.demand))
         self._deps.ledger.in_flight.assume(question.pod.metadata.uid, assumption)
 
     # ---- HTTP
 
-    def _guarded(self, verb: Verb, answer: Callable[[bytes], bytes]) -> Callable[[Request], object]:
+    def _guarded(self, verb: Verb, answer: Answer) -> Callable[[Request], object]:
         deps = self._deps
         metrics = deps.metrics.verbs[verb]
 
@@ -161,7 +176,7 @@ class VerbRoutes:
                 if obstacle:
                     metrics.fault("unsynced")
                     return self._fault(verb, obstacle, close=True)
-                return Response(answer(body), media_type="application/json")
+                return Response(await answer(body), media_type="application/json")
             except ClientDisconnect:
                 return Response(status_code=_NOBODY_LISTENS)
             except WireError as error:
@@ -178,57 +193,28 @@ class VerbRoutes:
 
         return handle
 
-    async def _bind(self, request: Request) -> Response:
-        deps = self._deps
-        metrics = deps.metrics.verbs["bind"]
-        close = False
-        begun: float | None = None
-        try:
-            body = await request.body()
-            begun = deps.timer()
-            text = deps.standing.obstacle()
-            if text:
-                metrics.fault("unsynced")
-                close = True
-            else:
-                text = await self._bound(body, metrics)
-        except ClientDisconnect:
-            return Response(status_code=_NOBODY_LISTENS)
-        except WireError as error:
-            metrics.fault("request")
-            self._log.warning("unreadable request", verb="bind", fault=str(error))
-            text, close = f"bind: {error}", isinstance(error, BodyTooLargeError)
-        except Exception as error:  # noqa: BLE001 - whatever it is, kube-scheduler must get an answer
-            metrics.fault("internal")
-            self._log.exception("fault", verb="bind")
-            text = f"bind: internal fault: {type(error).__name__}"
-        if begun is not None:
-            metrics.observe(deps.timer() - begun)
-        return self._fault("bind", text, close=close)
-
-    async def _bound(self, body: bytes, metrics: VerbMetrics) -> str:
-        wanted = binding_of(self._codec.binding(body), self._deps.ledger.snapshot())
-        if isinstance(wanted, Binding):
-            text = await self._deps.binder.bind(wanted.namespace, wanted.name, wanted.uid, wanted.node)
-        else:
-            text = wanted
-        metrics.decided("error" if text else "passed")
-        return text
-
     def _fault(self, verb: Verb, text: str, *, close: bool = False) -> Response:
         """An answer that says what went wrong; `close` lets the next call reach another replica."""
         headers = {"connection": "close"} if close else None
         match verb:
             case "filter":
-                return Response(
-                    self._codec.filter_error(text), headers=headers, media_type="application/json"
-                )
+                body = self._codec.filter_error(text)
             case "prioritize":
-                return Response(NO_PRIORITIES, headers=headers, media_type="application/json")
+                body = NO_PRIORITIES
             case "bind":
-                return _binding_result(text, headers)
+                body = self._codec.binding_result(text)
             case _:
                 return Response(text, status_code=400, headers=headers, media_type="text/plain")
+        return Response(body, headers=headers, media_type="application/json")
+
+
+def _at_once(answer: Callable[[bytes], bytes]) -> Answer:
+    """A verb that waits for nothing, called as one that may."""
+
+    async def answered(body: bytes) -> bytes:
+        return answer(body)
+
+    return answered
 
 
 def _offered(question: Question, answer: FilterAnswer) -> Collection[str]:
@@ -247,9 +233,3 @@ def meta_victims(args: PreemptionArgs) -> dict[str, MetaVictims]:
         name: MetaVictims([MetaPod(pod.metadata.uid) for pod in held.pods or ()], held.num_pdb_violations)
         for name, held in (args.node_name_to_victims or {}).items()
     }
-
-
-def _binding_result(text: str, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        msgspec.json.encode(ExtenderBindingResult(text)), headers=headers, media_type="application/json"
-    )
