@@ -20,6 +20,9 @@ VERBS: tuple[Verb, ...] = ("filter", "prioritize", "preempt", "bind")
 DecisionOutcome = Literal["echo", "passed", "refused", "error"]
 """A reply as a whole: not ours; at least one node is left; none is; an Error instead of an answer."""
 
+VerbFault = Literal["request", "unsynced", "internal"]
+"""Why a request could not be answered: unreadable; this replica may not answer; a fault of ours."""
+
 PredictionResult = Literal["right", "wrong", "unpredicted"]
 
 NO_REASON = "none"
@@ -63,8 +66,8 @@ class VerbMetrics:
         """Count `nodes` that were refused for `reason`."""
         self._refusals.child(reason).inc(nodes)
 
-    def fault(self, kind: str) -> None:
-        """Count a fault: "request" (unreadable), "unsynced", "kube", "internal"."""
+    def fault(self, kind: VerbFault) -> None:
+        """Count a request that could not be answered."""
         self._faults.child(kind).inc()
 
 

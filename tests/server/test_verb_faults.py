@@ -101,6 +101,7 @@ def test_a_megabyte_of_a_name_is_just_an_unknown_node(caller: httpx.Client) -> N
 def test_a_body_beyond_the_limit_is_answered_in_the_verbs_own_form(caller: httpx.Client) -> None:
     body = b" " * (BODY_LIMIT + 1)
     answer = caller.post("/extender/filter", content=body)
+    assert answer.headers["connection"] == "close"  # what is left of the body is not read
     assert (answer.status_code, answer.json()["Error"]) == (
         200,
         f"filter: body: larger than {BODY_LIMIT} bytes",
@@ -136,6 +137,9 @@ def test_a9_a_replica_that_may_not_answer_says_so_and_closes(service: Service, c
     assert (answers["preempt"].status_code, answers["preempt"].text) == (400, service.standing.why)
     assert service.api.posted == []
     assert len(service.ledger.in_flight) == 0
+    for verb in answers:
+        assert service.count("berth_verb_faults_total", verb=verb, fault="unsynced") == 1
+        assert service.count("berth_verb_duration_seconds_count", verb=verb) == 1
     service.standing.why = ""
     answer = caller.post("/extender/filter", json=args(GPU_POD, NAMES))
     assert "connection" not in answer.headers

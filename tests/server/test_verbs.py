@@ -285,6 +285,7 @@ def binding(uid: str = "uid-q", node: str = "n1") -> dict[str, str]:
 def test_bind_posts_the_pods_uid_and_node(service: Service, caller: httpx.Client) -> None:
     assert post(caller, "bind", binding()) == {"Error": ""}
     assert service.api.posted == [("ns", "q", "uid-q", "n1")]
+    assert service.count("berth_decisions_total", verb="bind", outcome="passed", reason="none") == 1
 
 
 def test_a4_bind_is_idempotent_by_uid_and_node(service: Service, caller: httpx.Client) -> None:
@@ -297,6 +298,7 @@ def test_a4_bind_is_idempotent_by_uid_and_node(service: Service, caller: httpx.C
 def test_a5_a_refused_binding_is_200_with_its_text(service: Service, caller: httpx.Client) -> None:
     service.api.answers["q"] = "409: the pod is being deleted"
     assert post(caller, "bind", binding()) == {"Error": "409: the pod is being deleted"}
+    assert service.count("berth_decisions_total", verb="bind", outcome="error", reason="none") == 1
 
 
 @pytest.mark.parametrize("text", ["500: down", "404: not found", "409: conflict"])
