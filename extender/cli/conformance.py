@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import yaml
 from rich.console import Console
 from rich.text import Text
 
+from extender.cli.conformance_report import conclude, unreadable
 from extender.selectors.conformance import CaseError, Record, run_cases
-
-PASSED, FAILED, UNREADABLE = 0, 1, 2
-"""Exit statuses."""
 
 
 def conformance_selectors(
@@ -30,13 +27,11 @@ def conformance_selectors(
     try:
         document = yaml.load(path.read_text("utf-8"), Loader=_loader())  # noqa: S506 - a safe loader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        console.print(Text(f"{path}: {error}", style="red"))
-        return UNREADABLE
+        return unreadable(console, path, error)
     try:
         records = run_cases(document, with_cost=cost)
     except CaseError as error:
-        console.print(Text(f"{path}: {error}", style="red"))
-        return UNREADABLE
+        return unreadable(console, path, error)
     outcome: dict[str, bool] = {}
     for record in records:
         outcome[record.id] = outcome.get(record.id, True) and record.ok
@@ -49,14 +44,7 @@ def conformance_selectors(
         )
         console.print(Text(text), soft_wrap=True)
     failed = sum(not ok for ok in outcome.values())
-    console.print(Text(f"{len(outcome) - failed} passed, {failed} failed"), soft_wrap=True)
-    if json_out is not None:
-        try:
-            json_out.write_bytes(msgspec.json.encode([record.as_dict() for record in records]) + b"\n")
-        except OSError as error:
-            console.print(Text(f"{json_out}: {error}", style="red"))
-            return UNREADABLE
-    return FAILED if failed else PASSED
+    return conclude(console, passed=len(outcome) - failed, failed=failed, records=records, json_out=json_out)
 
 
 def _line(record: Record) -> Text:

@@ -17,13 +17,11 @@ from extender.allocator.columns import SelectorColumns
 from extender.allocator.conformance import Record, run_case
 from extender.allocator.evaluator import SelectorEvaluator
 from extender.allocator.features import Features
+from extender.cli.conformance_report import conclude, unreadable
 from extender.selectors import Environment
 
 EvaluatorFor = Callable[[Features], SelectorEvaluator]
 """Makes the selector engine of a case, whose features decide what expressions may use."""
-
-PASSED, FAILED, UNREADABLE = 0, 1, 2
-"""Exit statuses."""
 
 
 def scheduler_engine(features: Features) -> SelectorEvaluator:
@@ -48,21 +46,13 @@ def conformance_allocator(
     try:
         cases = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
     except (OSError, msgspec.MsgspecError) as error:
-        console.print(Text(f"{path}: {error}", style="red"))
-        return UNREADABLE
+        return unreadable(console, path, error)
     records = [_run(case, evaluator_for) for case in cases]
     for record in records:
         if not record.ok:
             console.print(Text.assemble((f"FAILED {record.name}", "bold red"), f": {record.why}"))
     failed = sum(not record.ok for record in records)
-    console.print(Text(f"{len(records) - failed} passed, {failed} failed"))
-    if json_out is not None:
-        try:
-            json_out.write_bytes(msgspec.json.encode([record.as_dict() for record in records]) + b"\n")
-        except OSError as error:
-            console.print(Text(f"{json_out}: {error}", style="red"))
-            return UNREADABLE
-    return FAILED if failed else PASSED
+    return conclude(console, passed=len(records) - failed, failed=failed, records=records, json_out=json_out)
 
 
 def _run(case: Mapping[str, Any], evaluator_for: EvaluatorFor) -> Record:

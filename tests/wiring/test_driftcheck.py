@@ -30,14 +30,6 @@ PODS = "/api/v1/pods"
 
 
 @pytest_asyncio.fixture
-async def api() -> AsyncIterator[ScriptedApi]:
-    scripted = ScriptedApi()
-    await scripted.start()
-    yield scripted
-    await scripted.stop()
-
-
-@pytest_asyncio.fixture
 async def client(api: ScriptedApi) -> AsyncIterator[ApiClient]:
     async with ApiClient(api.configuration()) as made:
         yield made

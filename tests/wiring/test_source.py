@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import pytest_asyncio
 
 from extender.api.core import Pod
 from extender.kube.client import ApiClient
@@ -57,14 +56,6 @@ def serve(api: ScriptedApi, objects: dict[str, list[Any]]) -> None:
         api.on("GET", kind.path("v1"), step)
     api.on("GET", OWN, answer(200, {"metadata": {}, "items": []}))
     api.on("PATCH", f"{OWN}/own", answer(200, {}))
-
-
-@pytest_asyncio.fixture
-async def api() -> AsyncIterator[ScriptedApi]:
-    scripted = ScriptedApi()
-    await scripted.start()
-    yield scripted
-    await scripted.stop()
 
 
 @pytest.fixture
