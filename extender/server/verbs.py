@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import numpy as np
 import structlog
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive
 
 from extender.api.extender import ExtenderPreemptionArgs as PreemptionArgs
 from extender.api.extender import ExtenderPreemptionResult, MetaPod, MetaVictims
@@ -24,6 +24,7 @@ from extender.model.errors import WireError
 from extender.observability.metrics import Metrics, Verb
 from extender.server.codec import NO_PRIORITIES, ArgsCodec
 from extender.server.faults import BodyTooLargeError
+from extender.server.raw import TEXT, Endpoint, Handler, Reply, read
 from extender.server.record import Recorder
 from extender.server.standing import Standing, Switch
 from extender.verbs.bind import Binder, Binding, binding_of
@@ -62,18 +63,15 @@ class VerbRoutes:
         self._codec = ArgsCodec()
         self._log = structlog.get_logger("extender.verbs")
 
-    def routes(self) -> list[Route]:
-        """Routes below /extender."""
+    def endpoints(self) -> dict[str, ASGIApp]:
+        """What answers a POST, by path below /extender."""
         answers: list[tuple[Verb, Answer]] = [
             ("filter", _at_once(self.filter)),
             ("prioritize", _at_once(self.prioritize)),
             ("preempt", _at_once(self.preempt)),
             ("bind", self.bind),
         ]
-        return [
-            Route(f"/extender/{verb}", self._guarded(verb, answer), methods=["POST"])
-            for verb, answer in answers
-        ]
+        return {f"/extender/{verb}": Endpoint(self._guarded(verb, answer)) for verb, answer in answers}
 
     # ---- bytes to bytes, without the socket
 
@@ -163,22 +161,22 @@ class VerbRoutes:
 
     # ---- HTTP
 
-    def _guarded(self, verb: Verb, answer: Answer) -> Callable[[Request], object]:
+    def _guarded(self, verb: Verb, answer: Answer) -> Handler:
         deps = self._deps
         metrics = deps.metrics.verbs[verb]
 
-        async def handle(request: Request) -> Response:
+        async def handle(receive: Receive) -> Reply:
             begun: float | None = None
             try:
-                body = await request.body()
+                body = await read(receive)
                 begun = deps.timer()
                 obstacle = deps.standing.obstacle()
                 if obstacle:
                     metrics.fault("unsynced")
                     return self._fault(verb, obstacle, close=True)
-                return Response(await answer(body), media_type="application/json")
+                return Reply(await answer(body))
             except ClientDisconnect:
-                return Response(status_code=_NOBODY_LISTENS)
+                return Reply(b"", _NOBODY_LISTENS)
             except WireError as error:
                 metrics.fault("request")
                 self._log.warning("unreadable request", verb=verb, fault=str(error))
@@ -193,19 +191,17 @@ class VerbRoutes:
 
         return handle
 
-    def _fault(self, verb: Verb, text: str, *, close: bool = False) -> Response:
+    def _fault(self, verb: Verb, text: str, *, close: bool = False) -> Reply:
         """An answer that says what went wrong; `close` lets the next call reach another replica."""
-        headers = {"connection": "close"} if close else None
         match verb:
             case "filter":
-                body = self._codec.filter_error(text)
+                return Reply(self._codec.filter_error(text), close=close)
             case "prioritize":
-                body = NO_PRIORITIES
+                return Reply(NO_PRIORITIES, close=close)
             case "bind":
-                body = self._codec.binding_result(text)
+                return Reply(self._codec.binding_result(text), close=close)
             case _:
-                return Response(text, status_code=400, headers=headers, media_type="text/plain")
-        return Response(body, headers=headers, media_type="application/json")
+                return Reply(text.encode(), HTTPStatus.BAD_REQUEST, TEXT, close)
 
 
 def _at_once(answer: Callable[[bytes], bytes]) -> Answer:

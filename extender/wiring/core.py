@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
-from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from extender.allocator.columns import SelectorColumns
 from extender.allocator.features import Features
@@ -95,8 +95,8 @@ def build_core(settings: Settings, version: str) -> Core:
     )
 
 
-def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) -> list[BaseRoute]:
-    """The hot routes."""
+def verb_endpoints(core: Core, standing: Standing, switch: Switch, binder: Binder) -> Mapping[str, ASGIApp]:
+    """What answers kube-scheduler, by path."""
     deps = VerbDeps(
         ledger=core.ledger,
         desk=core.desk,
@@ -108,7 +108,7 @@ def verb_routes(core: Core, standing: Standing, switch: Switch, binder: Binder) 
         clock=core.clock,
         timer=time.perf_counter,
     )
-    return list(VerbRoutes(deps).routes())
+    return VerbRoutes(deps).endpoints()
 
 
 def reader(core: Core, switch: Switch) -> Reader:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from extender.kube.client import ApiClient
 from extender.kube.review import Reviewer
@@ -22,7 +23,7 @@ from extender.settings import Settings
 from extender.sim.manifests import load as load_manifests
 from extender.sim.memory import MemoryApi
 from extender.verbs.ports import ReadDesk
-from extender.wiring.core import Core, build_core, reader, verb_routes
+from extender.wiring.core import Core, build_core, reader, verb_endpoints
 from extender.wiring.gauges import LedgerGauges
 from extender.wiring.policyfile import PolicyFile
 from extender.wiring.source import WATCHED, Always, Shadow, api_client, connect
@@ -56,10 +57,8 @@ async def serve_cluster(settings: Settings, environ: Mapping[str, str], version:
         server = _server(
             core,
             reader(core, source),
-            [
-                *verb_routes(core, source, source, source.binder),
-                *sample_routes(core.telemetry, settings, _agents_reviewer(client)),
-            ],
+            verb_endpoints(core, source, source, source.binder),
+            sample_routes(core.telemetry, settings, _agents_reviewer(client)),
             waiting=source.waiting,
             door=door,
         )
@@ -89,8 +88,9 @@ async def serve_embedded(
     api = MemoryApi(core.ledger)
     api.load(fleet if fleet is not None else _fleet(settings), WATCHED)
     switch = Shadow(settings)
-    routes = [*verb_routes(core, Always(), switch, api), *embedded_routes(core.telemetry, settings)]
-    server = _server(core, reader(core, switch), routes, waiting=list)
+    hot = verb_endpoints(core, Always(), switch, api)
+    routes = embedded_routes(core.telemetry, settings)
+    server = _server(core, reader(core, switch), hot, routes, waiting=list)
     synced, listening = asyncio.Event(), asyncio.Event()
     synced.set()
     tasks: dict[str, Work] = {"freeze": lambda: freeze_after(synced)}
@@ -117,6 +117,7 @@ def _agents_reviewer(client: ApiClient) -> Reviewer:
 def _server(
     core: Core,
     desk: ReadDesk,
+    hot: Mapping[str, ASGIApp],
     routes: Sequence[BaseRoute],
     *,
     waiting: Callable[[], Sequence[str]],
@@ -132,6 +133,7 @@ def _server(
         body_limit=settings.body_limit_bytes,
         door=door,
         client_certificates=settings.tls is not None and settings.tls.client_ca_file is not None,
+        hot=hot,
         routes=routes,
     )
     return HttpServer(build_app(deps), settings)

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tests.endtoend.forwarder import Forwarder
 
 _STARTS_WITHIN_S = 60.0
-_PROBE_S = 0.25
+_FIRST_PROBES_S = 0.25  # until it is ready: no test waits longer for that than it must
 SYSTEM_NODE = "system-0"
 
 
@@ -49,6 +50,8 @@ class Replica:
     tls: Path
     admin: ApiClient
     address: str
+    probe_period: float
+    """Of the readiness probe, in seconds, once it is ready."""
     process: subprocess.Popen[bytes] | None = None
     _probe: threading.Thread | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -119,11 +122,15 @@ class Replica:
 
         `port`: where to connect in place of the replica's own port.
         """
-        context = ssl.create_default_context(cafile=str(self.tls / "ca.crt"))
-        context.load_cert_chain(self.tls / "scheduler" / "tls.crt", self.tls / "scheduler" / "tls.key")
         headers = {"authorization": f"Bearer {token}"} if token else {}
         url = f"https://127.0.0.1:{port or self.port}"
-        return httpx.Client(base_url=url, verify=context, headers=headers, timeout=10, trust_env=False)
+        return httpx.Client(base_url=url, verify=self._trust, headers=headers, timeout=10, trust_env=False)
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.tls / "ca.crt"))
+        context.load_cert_chain(self.tls / "scheduler" / "tls.crt", self.tls / "scheduler" / "tls.key")
+        return context
 
     def log_text(self) -> str:
         """Everything that it wrote."""
@@ -168,7 +175,7 @@ class Replica:
     def _play_kubelet(self) -> None:
         """Probe /readyz and write the condition, as a kubelet does."""
         said: bool | None = None
-        while not self._stopping.wait(_PROBE_S):
+        while not self._stopping.wait(self.probe_period if said else _FIRST_PROBES_S):
             ready = self.ready()
             if ready != said:
                 with contextlib.suppress(Exception):  # the API server may be away: said at the next probe
@@ -265,6 +272,7 @@ class Deployed:
             tls=self.tls,
             admin=self.admin,
             address=f"192.0.2.{10 + len(self.replicas)}",
+            probe_period=body["spec"]["containers"][0]["readinessProbe"]["periodSeconds"],
         )
         self.replicas.append(made)
         return made

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Gauge
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from extender.server.app import Deps, build_app
 from extender.server.auth import Door
@@ -38,7 +38,7 @@ def make_app(
     waiting: Callable[[], Sequence[str]] = list,
     client_certificates: bool = False,
     desk: Desk | None = None,
-) -> FastAPI:
+) -> ASGIApp:
     registry = CollectorRegistry()
     Gauge("berth_test", "A metric.", registry=registry).set(1)
     return build_app(
@@ -66,7 +66,7 @@ def connect() -> Iterator[Client]:
     """Serve an app and give a client of it."""
     with ExitStack() as stack:
 
-        def connected(app: FastAPI, settings: ServerSettings | None = None) -> httpx.Client:
+        def connected(app: ASGIApp, settings: ServerSettings | None = None) -> httpx.Client:
             server = stack.enter_context(running(app, settings))
             return stack.enter_context(httpx.Client(base_url=server.url, trust_env=False, timeout=20))
 

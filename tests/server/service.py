@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import httpx
 import numpy as np
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp
 
 from extender.allocator.columns import SelectorColumns
 from extender.allocator.features import Features
@@ -141,9 +141,9 @@ class Service:
         )
         self.reader = Reader(self.ledger, self.desk, self.ring, self.switch, lambda: self.now)
 
-    def app(self) -> FastAPI:
+    def app(self) -> ASGIApp:
         return build_app(
-            Deps(self.reader, list, self.registry, "test", BODY_LIMIT, routes=list(self.verbs.routes()))
+            Deps(self.reader, list, self.registry, "test", BODY_LIMIT, hot=self.verbs.endpoints())
         )
 
     def count(self, name: str, **labels: str) -> float:
