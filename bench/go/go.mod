@@ -1,0 +1,3 @@
+module berth/bench/echo
+
+go 1.24
