@@ -16,6 +16,8 @@ from extender.model.errors import KubeError
 
 LEADER_LABEL = "berth.scheduler/leader"
 
+_DROP_SECONDS = 2.0
+
 _decode = msgspec.json.Decoder(PartialObject).decode
 
 
@@ -68,16 +70,24 @@ class LeaderLabel:
         )
         return True
 
-    async def drop(self) -> None:
-        """Take the label off our own pod, when we stop leading. Raises `KubeError`."""
-        await self._remove(self._own, "")
+    async def drop(self, still_ours: Callable[[], bool]) -> None:
+        """Take the label off our own pod, before the Lease is given back.
 
-    async def _remove(self, name: str, uid: str) -> None:
+        Args:
+            still_ours: whether the Lease is ours by the clock; once it is not, the next leader takes it off.
+
+        Raises:
+            KubeError: the API server refused or was not reached in time.
+        """
+        if still_ours():
+            await self._remove(self._own, "", within=_DROP_SECONDS)
+
+    async def _remove(self, name: str, uid: str, *, within: float | None = None) -> None:
         metadata: dict[str, object] = {"labels": {LEADER_LABEL: None}}
         if uid:
             metadata["uid"] = uid  # a precondition: not a new pod of the same name
         try:
-            await self._client.patch(f"{self._path}/{name}", {"metadata": metadata}, MERGE_PATCH)
+            await self._client.patch(f"{self._path}/{name}", {"metadata": metadata}, MERGE_PATCH, within=within)
         except KubeError as error:
             if not is_another_object(error):
                 raise

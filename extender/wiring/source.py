@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping
 
@@ -176,11 +177,16 @@ class Cluster:
     async def _stand(self) -> None:
         """Stand for election once synced, so that a leader is never an empty one."""
         await self.letterbox.wait_synced()
+        standing = asyncio.create_task(self.elector.run())
         try:
-            await self.elector.run()
+            await asyncio.shield(standing)
         finally:
-            if self._term_task is not None:
-                self._term_task.cancel()
+            try:
+                await self._step_down()
+            finally:
+                standing.cancel()
+                with contextlib.suppress(asyncio.CancelledError):  # ours; a fault of the elector goes on
+                    await standing
 
     def _started(self, term: int) -> None:
         assert self._tasks is not None
@@ -213,6 +219,18 @@ class Cluster:
                 await self._pace.sleep(RETRY_SECONDS)
             else:
                 return
+
+    async def _step_down(self) -> None:
+        """Take the label off our pod while the Lease is still renewed: nobody else has put it on theirs yet."""
+        if self._term_task is not None:
+            self._term_task.cancel()
+            await asyncio.wait({self._term_task})  # it may have been putting the label on
+        if self._label is None:
+            return
+        try:
+            await self._label.drop(self._holds)
+        except KubeError as error:
+            self._log.warning("the leader label stays until the next leader moves it", error=str(error))
 
     def _find_in_flight(self) -> None:
         """Every pod that another leader may have offered nodes to is in flight on all of them.

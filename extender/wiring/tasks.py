@@ -1,7 +1,7 @@
 """The life of a replica: the HTTP server, and the tasks that run beside it until it stops.
 
-    running ──SIGTERM, or `stop`──────────────> open requests finish ──> tasks cancelled (the Lease is
-       └────a task of ours died (logged)──────> likewise                 released) ──> return, or `Died`
+    running ──SIGTERM, or `stop`──────────────> open requests finish ──> tasks cancelled (leader label off,
+       └────a task of ours died (logged)──────> likewise           Lease released) ──> return, or `Died`
 
 Never: what a task does.
 """
@@ -18,7 +18,7 @@ from extender.model.errors import BerthError
 from extender.server.serve import HttpServer
 
 STOP_SECONDS = 10.0
-"""How long cancelled tasks may take: a Lease is released within two."""
+"""How long cancelled tasks may take: the leader label goes within two, the Lease within two more."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 

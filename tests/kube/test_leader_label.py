@@ -58,7 +58,11 @@ async def test_our_pod_stays_unlabelled_while_another_may_still_have_it(
     assert api.seen("PATCH", f"{PODS}/own") == []
 
 
-async def test_stopping_drops_our_label(api: ScriptedApi, client: ApiClient) -> None:
+async def test_a_dropped_label_is_taken_off_our_pod_only_while_the_lease_is_ours(
+    api: ScriptedApi, client: ApiClient
+) -> None:
     api.on("PATCH", f"{PODS}/own", answer(200, {}))
-    await label(client).drop()
-    assert api.requests[0].json == {"metadata": {"labels": {LEADER_LABEL: None}}}
+    await label(client).drop(lambda: False)
+    assert api.requests == []
+    await label(client).drop(lambda: True)
+    assert [r.json for r in api.requests] == [{"metadata": {"labels": {LEADER_LABEL: None}}}]

@@ -15,12 +15,13 @@ import pytest
 from extender.api.core import Pod
 from extender.kube.client import ApiClient
 from extender.kube.kinds import REQUIRED
+from extender.kube.leader_label import LEADER_LABEL
 from extender.model.errors import KubeError, SettingsError
 from extender.settings import load
 from extender.sim.generated import POD_KINDS, asking, fleet
 from extender.wiring.core import Core, build_core
 from extender.wiring.source import Cluster, api_client, connect
-from tests.kube.scripted_api import Reply, Request, ScriptedApi, Stored, answer, never, refuse
+from tests.kube.scripted_api import Reply, Request, ScriptedApi, Step, Stored, answer, never, refuse
 from tests.wiring.process import ROOT
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases"
@@ -99,6 +100,50 @@ async def test_it_answers_once_it_is_synced_and_leads_in_this_term(api: Scripted
         assert len([r for r in api.seen("GET", "/api/v1/nodes") if "watch" not in r.query]) >= 2
     assert lease.object is not None
     assert lease.object["spec"]["holderIdentity"] == ""
+
+
+def label_and_holder(api: ScriptedApi) -> list[tuple[str, Any]]:
+    """What was written of our pod's leader label and of the Lease's holder, in order, repeats left out."""
+    written: list[tuple[str, Any]] = []
+    for request in api.requests:
+        if request.method == "PATCH" and request.path == f"{OWN}/own":
+            said = ("label", request.json["metadata"]["labels"][LEADER_LABEL])
+        elif request.path.startswith(LEASES) and request.method in {"POST", "PUT"}:
+            said = ("holder", bool(request.json["spec"]["holderIdentity"]))
+        else:
+            continue
+        if said not in written[-1:]:
+            written.append(said)
+    return written
+
+
+@pytest.mark.parametrize("step", [answer(200, {}), refuse(500)])
+async def test_a_leader_that_stops_takes_its_label_off_before_it_gives_the_lease_back(
+    api: ScriptedApi, lease: Stored, step: Step
+) -> None:
+    serve(api, fleet_with())
+    api.on("PATCH", f"{OWN}/own", answer(200, {}), step)
+    async with running(api):
+        await until(lambda: bool(api.seen("PATCH", f"{OWN}/own")))
+    assert [said for said in label_and_holder(api) if said != ("holder", True)] == [
+        ("label", "true"),
+        ("label", None),
+        ("holder", False),
+    ]
+    assert lease.object is not None
+    assert lease.object["spec"]["holderIdentity"] == ""
+
+
+async def test_a_replica_that_does_not_lead_leaves_the_label_alone_when_it_stops(
+    api: ScriptedApi, lease: Stored
+) -> None:
+    serve(api, fleet_with())
+    async with running(api) as (core, _):
+        await until(lambda: bool(api.seen("PATCH", f"{OWN}/own")))
+        assert lease.object is not None
+        lease.set({**lease.object, "spec": {**lease.object["spec"], "holderIdentity": "other"}})
+        await until(lambda: leads(core) == 0)
+    assert [r.json["metadata"]["labels"] for r in api.seen("PATCH", f"{OWN}/own")] == [{LEADER_LABEL: "true"}]
 
 
 async def test_while_another_holds_the_lease_it_refuses(api: ScriptedApi, lease: Stored) -> None:
