@@ -39,7 +39,7 @@ def _settled(arg: Node, declared: Type) -> bool:
     return fixed and sound(arg)
 
 
-def _no_overload(name: str, args: Sequence[Any]) -> CelError:
+def _none_fits(name: str, args: Sequence[Any]) -> CelError:
     return CelError(f"no such overload: {name}({', '.join(map(type_name, args))})")
 
 
@@ -64,7 +64,7 @@ def _guarded(name: str, overload: Overload) -> Implementation:
     def checked(*args: Any) -> Any:
         for declared, arg in zip(wanted, args, strict=True):
             if not is_a(declared, arg):
-                raise _no_overload(name, args)
+                raise _none_fits(name, args)
         return run(*args)
 
     return checked
@@ -83,7 +83,7 @@ def _dispatched(function: Function) -> Implementation:
                 continue
             if not guarded or all(map(is_a, overload.args, args)):
                 return run(*args)
-        raise _no_overload(name, args)
+        raise _none_fits(name, args)
 
     return dispatch
 

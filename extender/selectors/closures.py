@@ -10,7 +10,7 @@ from typing import Any
 from extender.selectors.cost import equality, tenth
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, charge, exceeded
-from extender.selectors.values import MapValue, Optional, equal, map_key, show, size_of
+from extender.selectors.values import MapValue, Optional, equal, map_key, no_overload, show, size_of
 
 
 def unequal(left: Any, right: Any) -> bool:
@@ -62,10 +62,10 @@ def two_terms(first: Eval, second: Eval, *, stops: bool) -> Eval:
         if value is stops:
             return stops is True
         if not isinstance(value, bool):
-            return _absorb(frame, CelError("no such overload"), second, stops=stops)
+            return _absorb(frame, no_overload(), second, stops=stops)
         value = second(frame)
         if not isinstance(value, bool):
-            raise CelError("no such overload")
+            raise no_overload()
         return value
 
     return run
@@ -96,7 +96,7 @@ def many_terms(terms: tuple[Eval, ...], *, stops: bool) -> Eval:
             if value is stops:
                 return stops is True
             if type(value) is not bool:
-                failure = failure or CelError("no such overload")
+                failure = failure or no_overload()
         if failure is not None:
             raise failure
         return not stops

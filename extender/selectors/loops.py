@@ -12,7 +12,7 @@ from typing import Any
 from extender.selectors.cost import equality
 from extender.selectors.errors import CelError
 from extender.selectors.frame import UNSET, Eval, Frame, charge, exceeded
-from extender.selectors.values import INT64_MAX, MapValue, go_type
+from extender.selectors.values import INT64_MAX, MapValue, go_type, no_overload
 
 
 def items(values: Any) -> Iterable[Any]:
@@ -141,7 +141,7 @@ def quantifier(slots: Slots, range_: Eval, predicate: Eval, *, every: bool) -> E
                 if type(value) is bool:
                     decided = True
                 else:
-                    failure = failure or CelError("no such overload")
+                    failure = failure or no_overload()
         charge(frame, 1)
         if decided:
             return not every
@@ -179,7 +179,7 @@ def exactly_one(slots: Slots, range_: Eval, predicate: Eval) -> Eval:
                 count += 1
                 assert count <= INT64_MAX
             elif value is not False:
-                failure = CelError("no such overload")
+                failure = no_overload()
         charge(frame, 1)
         charge(frame, equality(count, 1))
         if failure is not None:

@@ -19,6 +19,7 @@ from extender.selectors.values import (
     UInt,
     equal,
     go_type,
+    no_overload,
     show,
     size_of,
     type_name,
@@ -189,7 +190,7 @@ class Choice:
                 return yes(frame)
             if chosen is False:
                 return no(frame)
-            raise CelError("no such overload")
+            raise no_overload()
 
         return run
 

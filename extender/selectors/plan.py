@@ -60,6 +60,7 @@ from extender.selectors.values import (
     UInt,
     Unnamed,
     equal,
+    no_overload,
     show,
 )
 
@@ -267,7 +268,7 @@ class _Planner:
         def run(frame: Frame) -> Any:
             value = left(frame)
             if type(value) is not Optional:
-                raise CelError("no such overload")
+                raise no_overload()
             if value.present:
                 return value.value if unwrap else value
             return right(frame)

@@ -22,6 +22,7 @@ from extender.selectors.errors import CelError
 from extender.selectors.library import quantity as quantity_library
 from extender.selectors.library import semver as semver_library
 from extender.selectors.semver import Semver
+from extender.selectors.values import no_overload
 
 _MAX_LENGTH: Final = 10_240
 """Length up to which a text is given to it: its parser is slow and nests without a limit of its own."""
@@ -134,7 +135,7 @@ def _compare(left: Any, right: Any) -> int:
         return left.cmp(right)
     if isinstance(left, Semver) and isinstance(right, Semver):
         return left.compare(right)
-    raise CelError("no such overload")
+    raise no_overload()
 
 
 def _integer(value: Any) -> int:

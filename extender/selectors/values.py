@@ -333,11 +333,11 @@ def equal(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one return for each
         return _equal_maps(left, right)
     if kind is Semver:
         if type(right) is not Semver:
-            raise CelError("no such overload")
+            raise no_overload()
         return bool(left.same_as(right))
     if isinstance(left, Quantity):
         if type(right) is not Quantity:
-            raise CelError("no such overload")
+            raise no_overload()
         return left.cmp(right) == 0
     return _equal_rest(left, right)
 
@@ -385,13 +385,13 @@ def compare(left: Any, right: Any) -> int:
     kind = type(left)
     if kind in _NUMBERS:
         if type(right) not in _NUMBERS:
-            raise CelError("no such overload")
+            raise no_overload()
         order = compare_numbers(left, right)
         if order is None:
             raise CelError("NaN values cannot be ordered")
         return order
     if type(right) is not kind:
-        raise CelError("no such overload")
+        raise no_overload()
     if kind is str:
         left, right = left.encode(), right.encode()
     elif kind is Timestamp or kind is Duration:

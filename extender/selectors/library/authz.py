@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from extender.selectors.declarations import Function, Overload
-from extender.selectors.errors import CelError
 from extender.selectors.types import BOOL, STRING, Type
+from extender.selectors.values import no_overload
 
 _AUTHORIZER: Final = Type("struct", "kubernetes.authorization.Authorizer")
 _PATH: Final = Type("struct", "kubernetes.authorization.PathCheck")
@@ -16,7 +16,7 @@ _DECISION: Final = Type("struct", "kubernetes.authorization.Decision")
 
 
 def _never(*_args: object) -> NoReturn:
-    raise CelError("no such overload")
+    raise no_overload()
 
 
 def _member(id_: str, target: Type, result: Type, *args: Type) -> Overload:

@@ -12,6 +12,7 @@ from extender.selectors.library import ip
 from extender.selectors.library.ip import Address, IpValue, address_text
 from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, CIDR, INT, IP, STRING
+from extender.selectors.values import no_overload
 
 _BITS: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 
@@ -41,7 +42,7 @@ class CidrValue:
     def equals(self, other: Any) -> bool:
         """Equality, host bits included; raises CelError for anything but a network."""
         if not isinstance(other, CidrValue):
-            raise CelError("no such overload")
+            raise no_overload()
         return self.address == other.address and self.bits == other.bits
 
 
@@ -91,7 +92,7 @@ def _contains_ip(value: Any, address: Any) -> bool:
         try:
             address = IpValue(ip.read(address))
         except ip.AddressError as error:
-            raise CelError("no such overload") from error  # upstream loses the reason
+            raise no_overload() from error  # upstream loses the reason
     inner = address
     return inner.address in value.network
 

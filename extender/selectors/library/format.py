@@ -8,11 +8,10 @@ from datetime import date
 from typing import Any, Final
 
 from extender.selectors.declarations import Function, Overload
-from extender.selectors.errors import CelError
 from extender.selectors.library import url
 from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import FORMAT, STRING, list_of, optional_of
-from extender.selectors.values import NONE, Optional
+from extender.selectors.values import NONE, Optional, no_overload
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = _LABEL + r"(\." + _LABEL + ")*"
@@ -58,7 +57,7 @@ class FormatValue:
     def equals(self, other: Any) -> bool:
         """Equality by name; raises CelError for anything but a format."""
         if not isinstance(other, FormatValue):
-            raise CelError("no such overload")
+            raise no_overload()
         return self.name == other.name
 
 

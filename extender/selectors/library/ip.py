@@ -11,6 +11,7 @@ from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, INT, IP, STRING
+from extender.selectors.values import no_overload
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _PLAIN: Final = re.compile(r"[0-9a-fA-F:.]+")
@@ -35,7 +36,7 @@ class IpValue:
     def equals(self, other: Any) -> bool:
         """Equality; raises CelError for anything but an address."""
         if not isinstance(other, IpValue):
-            raise CelError("no such overload")
+            raise no_overload()
         return self.address == other.address
 
 

@@ -22,7 +22,7 @@ from extender.selectors.types import (
     Type,
     list_of,
 )
-from extender.selectors.values import COMPARABLE, Duration, UInt, compare, same
+from extender.selectors.values import COMPARABLE, Duration, UInt, compare, no_overload, same
 
 _SUMMABLE: Final[tuple[tuple[str, Type, Any], ...]] = (
     ("int", INT, 0),
@@ -46,7 +46,7 @@ def _is_sorted(values: Any) -> bool:
     previous: list[Any] = []
     for value in values:
         if type(value) not in COMPARABLE:
-            raise CelError("no such overload")
+            raise no_overload()
         if previous:
             try:
                 if compare(previous[0], value) == 1:
@@ -72,7 +72,7 @@ def _extreme(name: str, replaced_when: int) -> Callable[[Any], Any]:
         found: list[Any] = []
         for value in values:
             if type(value) not in COMPARABLE:
-                raise CelError("no such overload")
+                raise no_overload()
             if not found:
                 found = [value]
                 continue

@@ -20,7 +20,7 @@ from extender.selectors.types import (
     UINT,
     list_of,
 )
-from extender.selectors.values import COMPARABLE, compare, same
+from extender.selectors.values import COMPARABLE, compare, no_overload, same
 
 _COMPARABLE_TYPES: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _MAX_RANGE: Final = 1_000_000
@@ -39,7 +39,7 @@ def _slice(values: Any, start: Any, end: Any) -> list[Any]:
 
 def _flatten(values: Any, depth: Any = 1) -> list[Any]:
     if type(values) is not list or type(depth) is not int:
-        raise CelError("no such overload")
+        raise no_overload()
     if depth < 0:
         raise CelError("level must be non-negative")
     result: list[Any] = []
@@ -53,7 +53,7 @@ def _flatten(values: Any, depth: Any = 1) -> list[Any]:
 
 def _sort_by_keys(values: Any, keys: Any) -> list[Any]:
     if type(keys) is not list:
-        raise CelError("no such overload")
+        raise no_overload()
     if len(values) != len(keys):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list,"

@@ -39,6 +39,7 @@ from extender.selectors.values import (
     Timestamp,
     UInt,
     compare,
+    no_overload,
     same,
 )
 
@@ -72,10 +73,6 @@ def timestamp(nanos: int, offset: int) -> Timestamp:
     return Timestamp(nanos, offset)
 
 
-def _no_overload() -> CelError:
-    return CelError("no such overload")
-
-
 def add(left: Any, right: Any) -> Any:
     """`left + right`."""
     kind, other = type(left), type(right)
@@ -84,7 +81,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is Duration and other is Timestamp:
         return timestamp(left.nanos + right.nanos, right.offset)
     if kind is not other:
-        raise _no_overload()
+        raise no_overload()
     if kind is int:
         return _int(left + right)
     if kind is UInt:
@@ -92,7 +89,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is Duration:
         return duration(left.nanos + right.nanos)
     if kind is Timestamp:
-        raise _no_overload()
+        raise no_overload()
     return left + right
 
 
@@ -102,7 +99,7 @@ def subtract(left: Any, right: Any) -> Any:
     if kind is Timestamp and other is Duration:
         return timestamp(left.nanos - right.nanos, left.offset)
     if kind is not other:
-        raise _no_overload()
+        raise no_overload()
     if kind is int:
         return _int(left - right)
     if kind is UInt:
@@ -116,7 +113,7 @@ def multiply(left: Any, right: Any) -> Any:
     """`left * right`."""
     kind = type(left)
     if kind is not type(right):
-        raise _no_overload()
+        raise no_overload()
     if kind is int:
         return _int(left * right)
     if kind is UInt:
@@ -128,7 +125,7 @@ def divide(left: Any, right: Any) -> Any:
     """`left / right`; integers truncate toward zero."""
     kind = type(left)
     if kind is not type(right):
-        raise _no_overload()
+        raise no_overload()
     if kind is float:
         return _divide_floats(left, right)
     if right == 0:
@@ -151,7 +148,7 @@ def modulo(left: Any, right: Any) -> Any:
     """`left % right`; the sign is the dividend's."""
     kind = type(left)
     if kind is not type(right):
-        raise _no_overload()
+        raise no_overload()
     if right == 0:
         raise CelError("modulus by zero")
     if kind is UInt:
@@ -168,7 +165,7 @@ def negate(value: Any) -> Any:
         return _int(-value)
     if type(value) is float:
         return -value
-    raise _no_overload()
+    raise no_overload()
 
 
 def invert(value: Any) -> bool:
@@ -177,7 +174,7 @@ def invert(value: Any) -> bool:
         return False
     if value is False:
         return True
-    raise _no_overload()
+    raise no_overload()
 
 
 def contained(item: Any, container: Any) -> bool:
@@ -186,7 +183,7 @@ def contained(item: Any, container: Any) -> bool:
         return any(same(item, element) for element in container)
     if type(container) is MapValue:
         return container.contains(item)
-    raise _no_overload()
+    raise no_overload()
 
 
 def size(value: Any) -> int:
@@ -204,7 +201,7 @@ def _ordered(accept: frozenset[int]) -> Callable[[Any, Any], bool]:
 def _text(method: str) -> Callable[[Any, Any], bool]:
     def run(text: Any, part: Any) -> bool:
         if type(text) is not str or type(part) is not str:
-            raise _no_overload()
+            raise no_overload()
         return bool(getattr(text, method)(part))
 
     return run

@@ -14,7 +14,7 @@ import re2
 from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.types import INT, STRING, list_of
-from extender.selectors.values import Optional, TypeValue
+from extender.selectors.values import Optional, TypeValue, no_overload
 
 _MAX_MEMORY: Final = 8 << 20
 _ANY_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.DOTALL)
@@ -68,7 +68,7 @@ def _go_text(error: Exception, pattern: str) -> str:
 def matches(text: Any, pattern: Any) -> bool:
     """`text.matches(pattern)`, unanchored."""
     if type(pattern) is not str:
-        raise CelError("no such overload")
+        raise no_overload()
     try:
         compiled = compile_pattern(pattern)
     except PatternError as error:
@@ -110,7 +110,7 @@ def _held_text(value: Any) -> str:
     if type(value) is TypeValue:
         return str(value.name)
     if type(value) is not str:
-        raise CelError("no such overload")
+        raise no_overload()
     return str(value)
 
 
@@ -162,7 +162,7 @@ def precompiled(function: str, pattern: str) -> Callable[..., Any] | None:
 
     def run_all(text: Any, _pattern: Any, limit: Any = -1) -> list[str]:
         if type(limit) is not int:
-            raise CelError("no such overload")
+            raise no_overload()
         return _all_with(compiled, _held_text(text), limit)
 
     return run_all

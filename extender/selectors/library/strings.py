@@ -8,6 +8,7 @@ from extender.selectors.declarations import Function, Overload
 from extender.selectors.errors import CelError
 from extender.selectors.library.formatting import format_text
 from extender.selectors.types import DYN, INT, STRING, list_of
+from extender.selectors.values import no_overload
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003"
@@ -111,7 +112,7 @@ def quote(text: Any) -> str:
 def _join(values: Any, separator: Any = "") -> str:
     for value in values:
         if type(value) is not str:
-            raise CelError("no such overload")
+            raise no_overload()
     if sum(map(len, values)) + len(separator) * len(values) > _MAX_RESULT:
         raise CelError("join: result is too long")
     return str(separator.join(values))

@@ -11,7 +11,7 @@ from extender.selectors.errors import CelError
 from extender.selectors.library.ip import bracket_fault
 from extender.selectors.library.quoting import go_quote
 from extender.selectors.types import BOOL, STRING, URL, list_of, map_of
-from extender.selectors.values import MapValue
+from extender.selectors.values import MapValue, no_overload
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -58,7 +58,7 @@ class UrlValue:
     def equals(self, other: Any) -> bool:
         """Equality by text; raises CelError for anything but a URL."""
         if not isinstance(other, UrlValue):
-            raise CelError("no such overload")
+            raise no_overload()
         return self.text == other.text
 
 
