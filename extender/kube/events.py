@@ -144,14 +144,22 @@ class EventRecorder:
         self._wanted.set()
 
     async def run(self) -> None:
-        """Write what waits, at the rate allowed, until cancelled."""
-        while True:
-            if not self._queue:
-                self._wanted.clear()
-                await self._wanted.wait()
-            await self.flush()
-            if self._queue:
-                await self._pace.sleep(max(0.01, self._bucket.wait(self._pace.clock())))
+        """Write what waits, at the rate allowed, until cancelled; what waits then is dropped.
+
+        Another leader tells what holds in its term; told in a later one of ours it would be old news.
+        """
+        try:
+            while True:
+                if not self._queue:
+                    self._wanted.clear()
+                    await self._wanted.wait()
+                await self.flush()
+                if self._queue:
+                    await self._pace.sleep(max(0.01, self._bucket.wait(self._pace.clock())))
+        finally:
+            self.stats.dropped += len(self._queue)
+            self._queue.clear()
+            self._series.clear()
 
     async def flush(self) -> int:
         """Write as many as the rate allows now; returns how many were written."""
@@ -161,6 +169,8 @@ class EventRecorder:
             if series is None:
                 self.stats.dropped += 1  # pushed out by newer ones
                 continue
+            if not series.queued:
+                continue  # a series of old was still waiting when its message came anew; one write tells both
             series.queued = False
             try:
                 await self._write(series)

@@ -87,7 +87,9 @@ class LeaderLabel:
         if uid:
             metadata["uid"] = uid  # a precondition: not a new pod of the same name
         try:
-            await self._client.patch(f"{self._path}/{name}", {"metadata": metadata}, MERGE_PATCH, within=within)
+            await self._client.patch(
+                f"{self._path}/{name}", {"metadata": metadata}, MERGE_PATCH, within=within
+            )
         except KubeError as error:
             if not is_another_object(error):
                 raise

@@ -6,6 +6,7 @@ Owns: the queue of pods to nudge and its rate. Never: decides who needs it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -15,6 +16,10 @@ from extender.kube.pace import Pace, TokenBucket, micro_time
 from extender.model.errors import KubeError
 
 NUDGE_ANNOTATION = "berth.scheduler/nudge"
+
+_SHORTEST_WAIT = 0.01
+_UNHELD_WAIT = 1.0
+"""Seconds until the Lease is asked about again: it is renewed by then, or this task is cancelled."""
 
 # Failures that may pass; a nudge refused for another reason is given up.
 _PASSING = frozenset({0, 429, 500, 502, 503, 504})
@@ -34,14 +39,24 @@ class Nudger:
 
     Args:
         client: the API server.
+        still_ours: whether the Lease is ours by the clock; asked before every patch.
         pace: clocks and sleep.
         per_second: nudges a second in the long run.
         burst: nudges at once.
     """
 
-    def __init__(self, client: ApiClient, *, pace: Pace, per_second: float = 10.0, burst: int = 20) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        still_ours: Callable[[], bool],
+        *,
+        pace: Pace,
+        per_second: float = 10.0,
+        burst: int = 20,
+    ) -> None:
         self.stats = NudgeStats()
         self._client = client
+        self._still_ours = still_ours
         self._pace = pace
         self._bucket = TokenBucket(per_second, burst, pace.clock())
         self._waiting: dict[str, tuple[str, str]] = {}
@@ -70,13 +85,14 @@ class Nudger:
                 await self._wanted.wait()
             await self.flush()
             if self._waiting:
-                await self._pace.sleep(max(0.01, self._bucket.wait(self._pace.clock())))
+                wait = self._bucket.wait(self._pace.clock()) if self._still_ours() else _UNHELD_WAIT
+                await self._pace.sleep(max(_SHORTEST_WAIT, wait))
 
     async def flush(self) -> int:
-        """Send as many as the rate allows now; returns how many patches were made."""
+        """Send as many as the rate allows now, none without the Lease; returns how many patches were made."""
         made = 0
         for uid, (namespace, name) in list(self._waiting.items()):
-            if not self._bucket.take(self._pace.clock()):
+            if not self._still_ours() or not self._bucket.take(self._pace.clock()):
                 break
             if self._waiting.pop(uid, None) is not None:
                 made += await self._send(namespace, name, uid)

@@ -44,6 +44,11 @@ class Leading:
         self._core = core
         self._still_ours = still_ours
         self._events = EventRecorder(client, instance=identity, pace=pace)
+        core.registry.register(
+            CountsCollector(
+                "berth_events", "Kubernetes Events by what became of them.", ("outcome",), self._written
+            )
+        )
         core.telemetry.listeners.append(self._transitioned)
         self.works: dict[str, Work] = {"events": self._events.run}
         if core.settings.quarantine.enabled:
@@ -73,7 +78,7 @@ class Leading:
 
     def _nudges(self, client: ApiClient, pace: Pace, enforce: Callable[[], bool]) -> dict[str, Work]:
         core, wanted = self._core, self._core.settings.nudges
-        nudger = Nudger(client, pace=pace, per_second=wanted.per_second, burst=wanted.burst)
+        nudger = Nudger(client, self._still_ours, pace=pace, per_second=wanted.per_second, burst=wanted.burst)
         waiting = Waiting(core.ledger, core.desk, core.clock, enforce)
         nudging = Nudging(waiting, nudger, interval_s=wanted.interval_seconds)
 
@@ -86,6 +91,10 @@ class Leading:
         kept = Gauge("berth_waiting_pods", "Pods that lasting reasons keep waiting.", registry=core.registry)
         kept.set_function(lambda: len(waiting))
         return {"nudging": nudging.run, "nudges": nudger.run}
+
+    def _written(self) -> dict[tuple[str, ...], float]:
+        stats = self._events.stats
+        return {("written",): stats.written, ("failed",): stats.failed, ("dropped",): stats.dropped}
 
     def _transitioned(self, transitions: Sequence[Transition]) -> None:
         """An event about the node; a reason that many devices of a node share is told once."""

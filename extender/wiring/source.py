@@ -221,7 +221,7 @@ class Cluster:
                 return
 
     async def _step_down(self) -> None:
-        """Take the label off our pod while the Lease is still renewed: nobody else has put it on theirs yet."""
+        """Take the label off our pod while the Lease is still renewed: nobody else may put it on before."""
         if self._term_task is not None:
             self._term_task.cancel()
             await asyncio.wait({self._term_task})  # it may have been putting the label on

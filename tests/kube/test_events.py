@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 from extender.kube.client import ApiClient
 from extender.kube.events import EventRecorder, Regarding
-from tests.kube.recording import FakeTime
+from tests.kube.recording import FakeTime, until
 from tests.kube.scripted_api import ScriptedApi, answer, refuse
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/n/events"
@@ -90,3 +93,41 @@ async def test_events_of_cluster_scoped_objects_live_in_default(api: ScriptedApi
     recorder = EventRecorder(client, instance="b", pace=FakeTime().pace())
     say(recorder, about=Regarding("Node", "n1", uid="u"))
     assert await recorder.flush() == 1
+
+
+async def test_what_waits_when_the_lead_is_lost_is_not_told_in_a_later_term(
+    api: ScriptedApi, client: ApiClient
+) -> None:
+    api.on("POST", EVENTS, answer(201, {}))
+    time = FakeTime()
+
+    async def never(_: float) -> None:
+        await asyncio.Event().wait()
+
+    pace = replace(time.pace(), sleep=never)
+    recorder = EventRecorder(client, instance="b", pace=pace, burst=1)
+    for number in range(4):
+        say(recorder, f"note {number}")
+    first = asyncio.create_task(recorder.run())
+    await until(lambda: recorder.stats.written == 1)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert recorder.stats.dropped == 3
+    time.now += 3600
+    assert await recorder.flush() == 0
+    say(recorder, "note 3")
+    assert await recorder.flush() == 1
+    assert [r.json["note"] for r in api.requests] == ["note 0", "note 3"]
+
+
+async def test_a_message_that_waited_past_its_series_is_written_once(
+    api: ScriptedApi, client: ApiClient
+) -> None:
+    time = FakeTime()
+    api.on("POST", EVENTS, answer(201, {}))
+    recorder = EventRecorder(client, instance="b", pace=time.pace(), series_seconds=600)
+    say(recorder)
+    time.now += 600
+    say(recorder)
+    assert await recorder.flush() == 1
+    assert [r.method for r in api.requests] == ["POST"]

@@ -249,7 +249,7 @@ async def test_the_label_moves_to_the_new_leader(control_plane: ControlPlane, be
     found = {p["metadata"]["name"]: p["metadata"]["labels"] for p in admin.list_all("v1", "Pod", NAMESPACE)}
     assert found["berth-1"].get(LEADER_LABEL) == "true"
     assert LEADER_LABEL not in found["berth-0"]
-    await label.drop()
+    await label.drop(lambda: True)
     assert LEADER_LABEL not in admin.get("v1", "Pod", "berth-1", NAMESPACE)["metadata"]["labels"]
 
 
@@ -351,7 +351,7 @@ async def test_a_nudge_touches_only_the_pod_that_was_meant(
 ) -> None:
     admin = control_plane.client()
     pod = admin.create(objects.pod("p", namespace=namespace))
-    nudger = Nudger(root, pace=Pace())
+    nudger = Nudger(root, lambda: True, pace=Pace())
     nudger.add(namespace, "p", str(uuid.uuid4()))
     assert await nudger.flush() == 0
     assert nudger.stats.vanished == 1
