@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -56,24 +55,23 @@ class PlainFit:
             rows.extend(order[chosen].tolist())
         return rows
 
-    @cached_property
-    def chosen(self) -> tuple[Int32, Int32]:
-        """Slots and rows (int32[m] each) that `rows` names on all nodes; by slot if there is one request."""
-        slot_at, left = self.topology.slot_at, self.available
-        slots: list[Int32] = []
+    def devices(self, slots: Int32) -> Int32:
+        """The same rows for `slots` int32[m] at once, int32[k, m]; of no meaning where nothing fits."""
+        topology, left = self.topology, self.available
         rows: list[Int32] = []
-        for request in self.requests:
-            at = np.nonzero(left & request.usable)[0]
-            on = slot_at[at]
-            first = np.ones(len(at), np.bool_)
-            first[request.count :] = on[request.count :] != on[: -request.count]
-            at = at[first]
-            slots.append(on[first])
-            rows.append(self.topology.order[at])
-            if len(self.requests) > 1:
-                left = left.copy()
-                left[at] = False
-        return (slots[0], rows[0]) if len(rows) == 1 else (np.concatenate(slots), np.concatenate(rows))
+        for position, request in enumerate(self.requests):
+            candidates = left & request.usable
+            counts = topology.per_node(candidates) if position else self.free
+            at = np.flatnonzero(candidates)
+            begins = np.cumsum(counts, dtype=np.int32) - counts
+            places = begins[slots] + np.arange(request.count, dtype=np.int32)[:, None]
+            if len(at):
+                rows.append(topology.order[at.take(places, mode="clip")])
+            else:
+                rows.append(np.full(places.shape, -1, np.int32))
+            if position + 1 < len(self.requests):
+                left = left & ~_first(topology, candidates, request.count)
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def fit_plain(topology: Topology, available: Bool, requests: Sequence[PlainRequest]) -> PlainFit:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from extender.allocator.demand import Demand
 from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
-from extender.allocator.prediction import DeviceRows, Pick, Predictions, Unpredicted, status_of
+from extender.allocator.prediction import Pick, Predictions, Unpredicted, status_of
 from extender.allocator.requests import MAX_RESULTS
 from extender.allocator.taints import blocking_taints, tolerated
 from extender.api.resource import DeviceClass, DeviceRequest, ExactDeviceRequest
@@ -52,8 +52,8 @@ class Searched(Protocol):
     def picks(self, slot: int) -> tuple[Pick, ...] | None:
         """Devices of a searched node in the order of the results; None for a node that was not searched."""
 
-    def devices(self, wanted: Bool | None) -> tuple[DeviceRows, Bool]:
-        """Devices of all searched nodes, or of those in `wanted` (bool[slots]); and which were searched."""
+    def devices(self, slots: Int32) -> tuple[Int32, Bool]:
+        """Rows for `slots` (int32[m]) as `Picker.devices` has them; and which were searched, bool[m]."""
 
 
 class Searcher(Protocol):
@@ -90,7 +90,6 @@ class _Picks:
     plain: PlainFit | None
     planned: Sequence[_Planned]
     searched: Searched | None
-    nodes: int
 
     def picks(self, slot: int) -> Sequence[Pick]:
         found = self.searched.picks(slot) if self.searched is not None else None
@@ -105,30 +104,15 @@ class _Picks:
             *(Pick(claim, name, row) for (claim, name), row in zip(owners, rows, strict=False)),
         )
 
-    def devices(self, wanted: Bool | None) -> DeviceRows:
-        parts: list[DeviceRows] = []
-        counted = wanted
+    def devices(self, slots: Int32) -> Int32:
+        rows = self.plain.devices(slots) if self.plain is not None else np.zeros((0, len(slots)), np.int32)
         if self.searched is not None:
-            found, searched = self.searched.devices(wanted)
-            parts.append(found)
-            counted = ~searched if wanted is None else wanted & ~searched
-        if self.plain is not None:
-            slots, rows = self.plain.chosen
-            if counted is not None:
-                mine = np.nonzero(counted[slots])[0]
-                slots, rows = slots[mine], rows[mine]
-            parts.append(DeviceRows(slots, rows))
+            found, searched = self.searched.devices(slots)
+            rows = np.where(searched, *_as_high(found, rows))
         if self.held:
-            held = np.array([pick.row for pick in self.held], np.int32)
-            on = np.nonzero(np.ones(self.nodes) if wanted is None else wanted)[0].astype(np.int32)
-            parts.append(DeviceRows(np.repeat(on, len(held)), np.tile(held, len(on))))
-        if len(parts) == 1:
-            return parts[0]
-        empty = np.zeros(0, np.int32)
-        return DeviceRows(
-            np.concatenate([empty, *(part.slots for part in parts)]),
-            np.concatenate([empty, *(part.rows for part in parts)]),
-        )
+            held = np.array([[pick.row] for pick in self.held], np.int32)
+            rows = np.concatenate((np.repeat(held, len(slots), axis=1), rows))
+        return rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,9 +149,7 @@ class Predictor:
         held = tuple(_held(demand, topology))
         if demand.missing:
             status[:] = status_of(Unpredicted.CLAIM_UNKNOWN)
-            return Predictions(
-                topology, slots, status, free, total, _Picks((), None, (), None, len(topology.names)), {}
-            )
+            return Predictions(topology, slots, status, free, total, _Picks((), None, (), None), {})
         on_plugin = _left_to_plugins(demand, slots, snapshot)
         asked = np.where(on_plugin, -1, slots)
         planned = _plan(demand, snapshot)
@@ -193,7 +175,7 @@ class Predictor:
             notes = {int(indices[at]): note for at, note in found.notes.items()}
         status[on_plugin] = status_of(Unpredicted.COUNT_ONLY)
         status[slots < 0] = status_of(Unpredicted.NODE_UNKNOWN)
-        picks = _Picks(held, fit, planned or (), found, len(topology.names))
+        picks = _Picks(held, fit, planned or (), found)
         return Predictions(topology, slots, status, free, total, picks, notes)
 
     def _fit(
@@ -268,6 +250,15 @@ class Predictor:
         while len(self._usable) > _CACHED:
             self._usable.popitem(last=False)
         return usable
+
+
+def _as_high(left: Int32, right: Int32) -> tuple[Int32, Int32]:
+    """Two tables of rows with -1 below the lower one."""
+    height = max(len(left), len(right))
+    first, second = (
+        np.pad(table, ((0, height - len(table)), (0, 0)), constant_values=-1) for table in (left, right)
+    )
+    return first, second
 
 
 def _held(demand: Demand, topology: Topology) -> Iterable[Pick]:

@@ -45,23 +45,17 @@ class Pick(NamedTuple):
     row: int
 
 
-class DeviceRows(NamedTuple):
-    """Predicted devices of many nodes: element i is device `rows[i]` on node `slots[i]`; int32[m] each."""
-
-    slots: Int32
-    rows: Int32
-
-
 class Picker(Protocol):
     """Names the devices for one candidate when somebody asks: most replies need them for one node only."""
 
     def picks(self, slot: int) -> Sequence[Pick]:
         """What first fit takes on the node, in the order of the claims' results."""
 
-    def devices(self, wanted: Bool | None) -> DeviceRows:
-        """The same devices for all nodes in `wanted` (bool[slots]) at once, in no order.
+    def devices(self, slots: Int32) -> Int32:
+        """Rows of the same devices for many nodes at once, int32[k, m] for `slots` int32[m], all known.
 
-        With None for all nodes on which anything fits and, of no meaning, for some others.
+        Column i is of node `slots[i]`: its devices in no order, -1 where it gets fewer than others; of no
+        meaning for a node on which nothing is predicted.
         """
 
 
@@ -90,11 +84,9 @@ class Predictions:
         """Predicted rows for candidate `index`; empty when unpredicted."""
         return [pick.row for pick in self.picks(index)]
 
-    def devices(self, among: Bool | None = None) -> DeviceRows:
-        """The devices of all candidates that are predicted, or of those `among` them (bool[slots])."""
-        wanted = np.zeros(len(self.topology.names), np.bool_)
-        wanted[self.slots[self.predicted]] = True
-        return self.picker.devices(wanted if among is None else wanted & among)
+    def devices(self, among: npt.NDArray[np.intp] | None = None) -> Int32:
+        """Predicted rows of all candidates, or of those `among` them: int32[k, n], see `Picker.devices`."""
+        return self.picker.devices(np.maximum(self.slots if among is None else self.slots[among], 0))
 
     @property
     def predicted(self) -> Bool:

@@ -27,7 +27,7 @@ from extender.allocator.features import Features
 from extender.allocator.nodeselector import node_matches
 from extender.allocator.outcome import Abort, Allocation, Failure, NoFit, device_of
 from extender.allocator.pools import gather_pools
-from extender.allocator.prediction import DeviceRows, Pick, Unpredicted, status_of
+from extender.allocator.prediction import Pick, Unpredicted, status_of
 from extender.api.core import Node
 from extender.api.resource import DeviceClass, ResourceClaim
 from extender.inventory.devices import DeviceTable, Int32
@@ -88,24 +88,19 @@ class ShapeAnswers:
             for claim, request, at in self._answers[number].places
         )
 
-    def devices(self, wanted: npt.NDArray[np.bool_] | None) -> tuple[DeviceRows, npt.NDArray[np.bool_]]:
-        """Devices of all searched nodes, or of those in `wanted` (bool[slots]); and which were searched."""
+    def devices(self, slots: Int32) -> tuple[Int32, npt.NDArray[np.bool_]]:
+        """Rows for `slots` (int32[m]), int32[k, m] with -1 for none; and which were searched, bool[m]."""
         topology = self._topology
-        slots: list[Int32] = []
-        rows: list[Int32] = []
-        searched = self._of_slot >= 0
-        asked = np.nonzero(searched if wanted is None else wanted & searched)[0].astype(np.int32)
-        group = self._of_slot[asked]
-        for number in np.unique(group).tolist():
-            mine = asked[group == number]
-            for _, _, at in self._answers[number].places:
-                slots.append(mine)
-                if at >= 0:
-                    rows.append(topology.order[topology.starts[mine] + at])
-                else:
-                    rows.append(np.full(len(mine), topology.wide_rows[~at], np.int32))
-        empty = np.zeros(0, np.int32)
-        return DeviceRows(np.concatenate([empty, *slots]), np.concatenate([empty, *rows])), searched
+        group = self._of_slot[slots]
+        rows = np.full(
+            (max((len(kept.places) for kept in self._answers), default=0), len(slots)), -1, np.int32
+        )
+        for number in np.unique(group[group >= 0]).tolist():
+            mine = np.nonzero(group == number)[0]
+            starts = topology.starts[slots[mine]]
+            for into, (_, _, at) in zip(rows, self._answers[number].places, strict=False):
+                into[mine] = topology.order[starts + at] if at >= 0 else topology.wide_rows[~at]
+        return rows, group >= 0
 
 
 class ShapeSearch:

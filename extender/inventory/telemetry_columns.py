@@ -36,6 +36,7 @@ _BOUNDS: Final = {
 }
 _COUNTED: Final = COLUMN["ecc_corrected_volatile"]
 _NEVER: Final = -np.inf
+_ABSENT: Final = 2  # how worn a reading is: 0 within fresh_s, 1 within absent_s, 2
 
 
 class Cell(IntEnum):
@@ -58,6 +59,14 @@ class Freshness(IntEnum):
     ABSENT = 4
 
 
+# By cell and by how worn it is.
+_FRESHNESS: Final = np.full((len(Cell), _ABSENT + 1), Freshness.ABSENT, np.uint8)
+_FRESHNESS[Cell.VALUE, :_ABSENT] = Freshness.FRESH, Freshness.STALE
+_FRESHNESS[Cell.UNSUPPORTED, :_ABSENT] = Freshness.UNSUPPORTED
+_FRESHNESS[Cell.LOST, :_ABSENT] = Freshness.LOST
+_FRESHNESS.flags.writeable = False
+
+
 class Columns:
     """Growable arrays of `len(READINGS)` columns. Row numbers are reused after `free`."""
 
@@ -72,6 +81,8 @@ class Columns:
         self._smooth = np.zeros((0, len(SMOOTHED)))
         self._smooth_at = np.zeros((0, len(SMOOTHED)))
         self._rose_at = np.zeros(0)
+        self._written = np.zeros(0, dtype=np.int64)
+        self.version = 0  # grows with everything that is written
         self.disagreements = np.zeros(len(READINGS), dtype=np.int64)
 
     @staticmethod
@@ -107,6 +118,7 @@ class Columns:
         self._read_at[row] = _NEVER
         self._smooth_at[row] = _NEVER
         self._rose_at[row] = _NEVER
+        self._touch(row)
         self._free.append(row)
 
     def _grow(self, rows: int) -> None:
@@ -120,6 +132,17 @@ class Columns:
         smooth[:kept], at[:kept] = self._smooth[:kept], self._smooth_at[:kept]
         self._smooth, self._smooth_at = smooth, at
         self._rose_at = np.concatenate((self._rose_at, np.full(rows - len(self._rose_at), _NEVER)))
+        self._written = np.concatenate((self._written, np.zeros(rows - len(self._written), np.int64)))
+
+    def _touch(self, rows: Rows | int) -> None:
+        self.version += 1
+        self._written[rows] = self.version
+
+    def written_after(self, version: int, rows: Rows) -> NDArray[np.bool_]:
+        """Which rows were written to since `version` (-1: a row that was never), bool[n]."""
+        if not self.capacity:
+            return np.zeros(len(rows), np.bool_)
+        return (self._written[rows] > version) & (rows >= 0)
 
     def write(self, rows: Rows, values: Floats, cells: Codes, read_at: float, source: int) -> None:
         """Write n rows of one source, read at one instant of our clock.
@@ -128,6 +151,7 @@ class Columns:
         of a cell wins, at equal times the source earlier in the order. Unsupported gives way to what
         another source reads at about the same time. An error displaces nothing.
         """
+        self._touch(rows)
         old_at, old_sources = self._read_at[rows], self._sources[rows]
         is_value = cells == Cell.VALUE
         if (old_at < read_at).all() and (old_sources == source).all() and not (cells == Cell.ERROR).any():
@@ -180,6 +204,7 @@ class Columns:
         """The device is gone: every cell of the row says so."""
         self._cells[row] = Cell.LOST
         self._read_at[row] = at
+        self._touch(row)
 
     def ages(self, rows: Rows, now: float) -> Floats:
         """Seconds since anything of a row was read last, float64[n]; inf: never, or no row."""
@@ -197,15 +222,21 @@ class Columns:
             raise ValueError(f"{name} is not smoothed")
         return self._look(self._smooth, SMOOTHED.index(name), COLUMN[name], rows, now)
 
+    def same_until(self, name: str, rows: Rows, now: float) -> Floats:
+        """Until when the `Freshness` of one reading stays what it is if nothing is written, float64[n]."""
+        read_at, worn = self._worn(COLUMN[name], rows, now)
+        lasts = np.array([self._fresh, self._absent, 0.0])
+        return np.where(worn < _ABSENT, read_at + lasts[worn], np.inf)
+
     def _look(self, values: Floats, column: int, state: int, rows: Rows, now: float) -> tuple[Floats, Codes]:
         if not self.capacity:
-            return np.zeros(len(rows)), np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
+            return np.zeros(rows.shape), np.full(rows.shape, Freshness.ABSENT, dtype=np.uint8)
         cells = np.where(rows >= 0, self._cells[:, state][rows], Cell.EMPTY)
-        age = now - self._read_at[:, state][rows]
-        known = age <= self._absent
-        fresh = np.full(len(rows), Freshness.ABSENT, dtype=np.uint8)
-        fresh[known & (cells == Cell.VALUE)] = Freshness.STALE
-        fresh[(age <= self._fresh) & (cells == Cell.VALUE)] = Freshness.FRESH
-        fresh[known & (cells == Cell.UNSUPPORTED)] = Freshness.UNSUPPORTED
-        fresh[known & (cells == Cell.LOST)] = Freshness.LOST
+        fresh = _FRESHNESS[cells, self._worn(state, rows, now)[1]]
         return np.where(fresh <= Freshness.STALE, values[:, column][rows], 0.0), fresh
+
+    def _worn(self, column: int, rows: Rows, now: float) -> tuple[Floats, Codes]:
+        """When the cells were read (of row -1: those of another row), and how worn that is."""
+        read_at = self._read_at[:, column][rows]
+        age = now - read_at
+        return read_at, (age > self._fresh).astype(np.uint8) + (age > self._absent)

@@ -19,20 +19,15 @@ Float64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
 
-def no_devices() -> tuple[Int32, Int32]:
-    """Nothing is predicted."""
-    return np.zeros(0, np.int32), np.zeros(0, np.int32)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Candidates:
     """The pod's demand and its n candidates.
 
     `slots` int32[n] (-1: a node that the ledger does not know); `free` and `total` int32[n]: devices that
     match the pod's first request, `wanted` how many of them it takes; `amounts`: effective requests in
-    thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: slot and row (int32[m] each) of
-    every predicted device, and of no meaning some of candidates that are not `predicted` (bool[n]).
-    `assumed`: by pod UID, where other pods will probably land.
+    thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: the same of all candidates at
+    once, int32[k, n], -1 below those that get fewer than others, of no meaning for candidates that are not
+    `predicted` (bool[n]). `assumed`: by pod UID, where other pods will probably land.
     """
 
     workload: WorkloadClass
@@ -43,8 +38,8 @@ class Candidates:
     wanted: int
     amounts: Mapping[str, int]
     rows: Callable[[int], Sequence[int]]
-    devices: Callable[[], tuple[Int32, Int32]] = no_devices
-    predicted: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
+    devices: Callable[[], Int32]
+    predicted: Bool
     assumed: Sequence[tuple[str, Assumption]] = ()
     thresholds: Thresholds = field(default_factory=Thresholds)
 

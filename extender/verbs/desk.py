@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import repeat
 from operator import itemgetter
 from typing import Protocol
@@ -192,7 +191,7 @@ def candidates_of(question: Question, thresholds: Thresholds | None = None) -> C
         wanted=wanted,
         amounts=demand.amounts,
         rows=predictions.rows,
-        devices=partial(predictions.picker.devices, None),
+        devices=predictions.devices,
         predicted=predictions.predicted,
         assumed=question.assumptions,
         thresholds=thresholds or Thresholds(),

@@ -60,12 +60,9 @@ class HealthVeto:
         outlook = self._lookout.look(question.snapshot.topology, question.now)
         if not outlook.sick:
             return None
-        known = np.maximum(question.slots, 0)
-        refused = _worst_predicted(question, outlook)[known]
-        if refused.any():  # devices are also named for nodes on which they are not enough
-            refused[~question.predictions.predicted] = 0
+        refused = _worst_predicted(question, outlook)
         bad = np.nonzero(refused)[0]
-        refused[bad[outlook.entirely[known[bad]]]] += len(BY_GRAVITY)
+        refused[bad[outlook.entirely[question.slots[bad]]]] += len(BY_GRAVITY)
         self._refuse_counted(question, outlook, refused)
         if not refused.any():
             return None
@@ -124,24 +121,25 @@ class HealthVeto:
 
 
 def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
-    """The gravest code among the devices predicted on each node, int8[slots]; 0 where all are fit."""
-    worst = np.zeros(len(outlook.sick_devices), np.int8)
-    sick = outlook.sick_devices > 0
-    predictions = question.predictions
-    admin = _admin_requests(question.demand)
+    """The gravest code among the devices predicted for each candidate, int8[n]; 0 where all are fit."""
+    predictions, demand = question.predictions, question.demand
+    worst = np.zeros(len(question.slots), np.int8)
+    suspected = predictions.predicted
+    if not demand.allocated:  # a claim's device may be another node's
+        suspected &= outlook.sick_devices[np.maximum(question.slots, 0)] > 0
+    at = np.nonzero(suspected)[0]
+    admin = _admin_requests(demand)
     if admin:  # who looks after devices may look at sick ones
-        for index in np.nonzero(predictions.status == 0)[0].tolist():
-            slot = int(question.slots[index])
-            for pick in predictions.picks(index) if slot >= 0 and sick[slot] else ():
+        for index in at.tolist():
+            for pick in predictions.picks(index):
                 if outlook.unfit[pick.row] and (pick.claim, pick.request) not in admin:
-                    worst[slot] = min(worst[slot] or _FIT, outlook.unfit[pick.row])
+                    worst[index] = min(worst[index] or _FIT, outlook.unfit[pick.row])
         return worst
-    slots, rows = predictions.picker.devices(None)
-    codes = outlook.unfit[rows]
-    bad = np.nonzero(codes)[0]
-    if len(bad):
-        worst[slots[bad]] = _FIT
-        np.minimum.at(worst, slots[bad], codes[bad])
+    if len(at):
+        rows = predictions.devices(at)
+        codes = np.where(rows >= 0, outlook.unfit[rows], 0)
+        gravest = np.where(codes > 0, codes, _FIT).min(axis=0, initial=_FIT)
+        worst[at] = np.where(gravest == _FIT, 0, gravest)
     return worst
 
 

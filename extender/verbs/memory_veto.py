@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from extender.allocator.prediction import DeviceRows
 from extender.api.core import Pod
 from extender.api.quantity import Quantity, QuantityError
 from extender.api.telemetry import Absence, Device
@@ -24,7 +23,7 @@ from extender.inventory.snapshot import Snapshot
 from extender.inventory.telemetry_columns import Freshness
 from extender.model.reason import Reason
 from extender.model.workload import PREFIX
-from extender.verbs.desk import Question, Refusals
+from extender.verbs.desk import Bool, Question, Refusals
 
 MEMORY_NEED: Final = PREFIX + "memory-need"
 _MOST: Final = 1 << 50
@@ -84,10 +83,13 @@ class MemoryVeto:
 
     def _held(self, need: int, question: Question, outlook: Outlook) -> dict[int, dict[int, HeldOutside]]:
         """By slot and row, the predicted devices with too little left."""
-        suspects = self._suspects(need, question.predictions.devices(), outlook, question.now)
+        predicted = np.nonzero(question.predictions.predicted)[0]
+        rows = question.predictions.devices(predicted)
+        short = (rows >= 0) & self._short(need, outlook.rows[rows], question.now)
+        slots = np.broadcast_to(question.slots[predicted], rows.shape)
         snapshot = question.snapshot
         found: dict[int, dict[int, HeldOutside]] = {}
-        for slot, row in zip(suspects.slots.tolist(), suspects.rows.tolist(), strict=True):
+        for slot, row in zip(slots[short].tolist(), rows[short].tolist(), strict=True):
             device = self._device(int(outlook.rows[row]), question.now)
             if device is None:
                 continue
@@ -98,16 +100,15 @@ class MemoryVeto:
                 found.setdefault(slot, {})[row] = held
         return found
 
-    def _suspects(self, need: int, devices: DeviceRows, outlook: Outlook, now: float) -> DeviceRows:
-        """Devices with fresh readings whose free memory is less than `need`, whoever holds the rest."""
-        seen = outlook.rows[devices.rows]
+    def _short(self, need: int, seen: Int32, now: float) -> Bool:
+        """Which of telemetry's rows read freshly less free memory than `need`, whoever holds the rest."""
         columns = self._lookout.store.columns
         used, used_state = columns.column("memory_used", seen, now)
         total, total_state = columns.column("memory_total", seen, now)
         reserved, _ = columns.column("memory_reserved", seen, now)
         known = (used_state == Freshness.FRESH) & (total_state <= Freshness.STALE)
-        short = known & (total - used - reserved < need)
-        return DeviceRows(devices.slots[short], devices.rows[short])
+        short: Bool = known & (total - used - reserved < need)
+        return short
 
     def _device(self, seen: int, now: float) -> Device | None:
         """The last letter about a device with the readings that count now, whichever source they are of."""

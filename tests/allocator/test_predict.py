@@ -131,12 +131,8 @@ def test_claims_beside_a_plugins_resource_are_predicted() -> None:
 def test_the_devices_of_all_nodes_at_once_are_those_of_each(fleet: Fleet) -> None:
     snapshot = fleet.ledger.snapshot()
     predictions = predicted(fleet, snapshot, predictor(SelectorColumns(Environment())))
-    each = [
-        (int(predictions.slots[index]), row) for index in range(len(NODES)) for row in predictions.rows(index)
-    ]
-    found = predictions.devices()
-    assert sorted(zip(found.slots.tolist(), found.rows.tolist(), strict=True)) == sorted(each)
-    named = set(predictions.slots[predictions.predicted].tolist())
-    everything = predictions.picker.devices(None)
-    pairs = zip(everything.slots.tolist(), everything.rows.tolist(), strict=True)
-    assert sorted(pair for pair in pairs if pair[0] in named) == sorted(each)
+    everybody, last = predictions.devices(), predictions.devices(np.array([len(NODES) - 1]))
+    for index in np.nonzero(predictions.predicted)[0].tolist():
+        named = everybody[:, index]
+        assert sorted(named[named >= 0].tolist()) == sorted(predictions.rows(index))
+    assert np.array_equal(last[:, 0], everybody[:, -1])
