@@ -1,4 +1,4 @@
-"""What only the leader does beside answering: events of health, quarantine, nudges.
+"""What only the leader does beside answering: quarantine, nudges, events of health and ignored annotations.
 
 Never: behaviour of its own, or a write without the Lease.
 """
@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import Gauge
 
+from extender.admission.annotations import Annotations
 from extender.admission.nudging import Nudging, Waiting
 from extender.admission.quarantine import Quarantine
 from extender.admission.ward import ward
+from extender.api.core import Pod
 from extender.inventory.health import Transition
 from extender.kube.client import ApiClient
 from extender.kube.events import EventRecorder, Regarding
@@ -50,7 +52,8 @@ class Leading:
             )
         )
         core.telemetry.listeners.append(self._transitioned)
-        self.works: dict[str, Work] = {"events": self._events.run}
+        annotations = Annotations(core.ledger, core.desk.scope, self._ignored)
+        self.works: dict[str, Work] = {"events": self._events.run, "annotations": annotations.run}
         if core.settings.quarantine.enabled:
             self.works["quarantine"] = self._quarantine(DeviceQuarantine(client, served, still_ours), enforce)
         if core.settings.nudges.enabled:
@@ -95,6 +98,18 @@ class Leading:
     def _written(self) -> dict[tuple[str, ...], float]:
         stats = self._events.stats
         return {("written",): stats.written, ("failed",): stats.failed, ("dropped",): stats.dropped}
+
+    def _ignored(self, pod: Pod, text: str) -> None:
+        """An event about a pod with an annotation that can't be used."""
+        if self._still_ours():
+            about = pod.metadata
+            self._events.record(
+                Regarding("Pod", about.name, about.namespace, about.uid),
+                type="Warning",
+                reason="AnnotationIgnored",
+                note=text,
+                action="Read",
+            )
 
     def _transitioned(self, transitions: Sequence[Transition]) -> None:
         """An event about the node; a reason that many devices of a node share is told once."""

@@ -19,6 +19,7 @@ from extender.kube.leader_label import LEADER_LABEL
 from extender.model.errors import KubeError, SettingsError
 from extender.settings import load
 from extender.sim.generated import POD_KINDS, asking, fleet
+from extender.verbs.memory_veto import MEMORY_NEED
 from extender.wiring.core import Core, build_core
 from extender.wiring.source import Cluster, api_client, connect
 from tests.kube.scripted_api import Reply, Request, ScriptedApi, Step, Stored, answer, never, refuse
@@ -144,6 +145,23 @@ async def test_a_replica_that_does_not_lead_leaves_the_label_alone_when_it_stops
         lease.set({**lease.object, "spec": {**lease.object["spec"], "holderIdentity": "other"}})
         await until(lambda: leads(core) == 0)
     assert [r.json["metadata"]["labels"] for r in api.seen("PATCH", f"{OWN}/own")] == [{LEADER_LABEL: "true"}]
+
+
+async def test_the_owner_of_a_pod_hears_of_an_annotation_that_cant_be_used(
+    api: ScriptedApi, lease: Stored
+) -> None:
+    pod = asking(POD_KINDS[0], 0)
+    metadata = msgspec.structs.replace(pod.metadata, annotations={MEMORY_NEED: "plenty"})
+    serve(api, fleet_with(msgspec.structs.replace(pod, metadata=metadata)))
+    events = f"/apis/events.k8s.io/v1/namespaces/{metadata.namespace}/events"
+    api.on("POST", events, answer(201, {}))
+    async with running(api) as (core, _):
+        written = ("berth_events_total", {"outcome": "written"})
+        await until(lambda: core.registry.get_sample_value(*written) == 1)
+    [event] = [request.json for request in api.seen("POST", events)]
+    assert (event["reason"], event["regarding"]["uid"]) == ("AnnotationIgnored", metadata.uid)
+    assert "berth.scheduler/memory-need: 'plenty' is ignored" in event["note"]
+    assert lease.object is not None
 
 
 async def test_while_another_holds_the_lease_it_refuses(api: ScriptedApi, lease: Stored) -> None:
