@@ -61,13 +61,19 @@ def lookout() -> Lookout:
     return Lookout(TelemetryStore(), HealthBook(table))
 
 
-def desk_on(book: Ledger, telemetry: Lookout | None = None, *, clock: Clock = time.time) -> VerbRoutes:
+def desk_on(
+    book: Ledger,
+    telemetry: Lookout | None = None,
+    *,
+    placements: Placements | None = None,
+    clock: Clock = time.time,
+) -> VerbRoutes:
     """The hot routes over a ledger, with the shipped policy."""
     telemetry = telemetry or lookout()
     columns = SelectorColumns(Environment())
     features = Features.default("1.37")
     accelerators = ["nvidia.com/gpu*"]
-    bench = Bench([Pack(), Spread(), Pool(accelerators), Telemetry(telemetry, Placements())])
+    bench = Bench([Pack(), Spread(), Pool(accelerators), Telemetry(telemetry, placements or Placements())])
     desk = Desk(
         scope=Scope(frozenset({"default-scheduler"}), frozenset(), {}),
         predictor=Predictor(columns, ShapeSearch(columns, columns.relevant, features)),

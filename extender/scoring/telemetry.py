@@ -35,20 +35,18 @@ class Telemetry:
 
     def judge(self, candidates: Candidates, snapshot: Snapshot, now: float) -> tuple[Float64, Evidence]:
         """Score by the worst predicted device of each candidate. The evidence is of this moment only."""
-        abstained = np.full(len(candidates.slots), np.nan)
         if not candidates.asks_for_devices or not len(self._lookout.store):
-            return abstained, lambda _: "nothing is known of any device"
+            return _abstained(candidates)
         outlook, marks = self._lookout.look(snapshot.topology, now), self._marks
         marks.look(outlook, candidates.thresholds, now)
         if not marks.anything:
-            return abstained, lambda _: "nothing is known of any device"
-        scores = self._load.look(outlook, marks, now)
-        undo = self._load.expect([held for _, held in candidates.assumed], marks)
-        least = scores[candidates.devices()].min(axis=0, initial=np.inf)
-        undo()
+            return _abstained(candidates)
+        scores = self._load.look(outlook, marks, candidates.assumed, now)
+        judged: Float64 = np.full(len(candidates.slots), np.inf)
+        for rows in candidates.devices():
+            np.minimum(judged, scores[rows], out=judged)
         # A pod that has all that it asks for gets no device, though the node is predicted.
-        known = np.isfinite(least) & candidates.predicted
-        judged: Float64 = np.where(known, least, marks.neutral).astype(np.float64)
+        judged[~(candidates.predicted & (judged < np.inf))] = marks.neutral
         return judged, lambda index: self._evidence(candidates, outlook, index, now)
 
     # ---- words
@@ -59,10 +57,9 @@ class Telemetry:
             return "no device is predicted: as the median device"
         worst = min(rows, key=lambda row: float(self._marks.score[row]))
         words = list(self._said(outlook, worst, candidates.thresholds, now))
-        if self._load.any or candidates.assumed:
-            undo = self._load.expect([held for _, held in candidates.assumed], self._marks)
+        self._load.look(outlook, self._marks, candidates.assumed, now)
+        if self._load.any:
             share = self._load.of(worst, int(candidates.slots[index]))
-            undo()
             words.append(f"{share:.0%} more load expected of pods just placed")
         more = f" (worst of {len(rows)})" if len(rows) > 1 else ""
         return f"{outlook.topology.table.ids[worst].device}{more}: {', '.join(words)}"
@@ -75,3 +72,7 @@ class Telemetry:
             fresh = Freshness(int(state))
             number = f" {value:.2f}" if fresh <= Freshness.STALE else ""
             yield f"{name}{number} {fresh.name.lower()}"
+
+
+def _abstained(candidates: Candidates) -> tuple[Float64, Evidence]:
+    return np.full(len(candidates.slots), np.nan), lambda _: "nothing is known of any device"

@@ -80,7 +80,7 @@ class Veto(Protocol):
 
 
 class SlotFinder:
-    """Names to slots. prioritize comes with the names that filter let through, so the last ones are kept."""
+    """Names to slots. prioritize comes with the names that filter let through, so these are kept."""
 
     def __init__(self) -> None:
         self._last: tuple[Sequence[str], Mapping[str, int], Int32] | None = None
@@ -95,8 +95,12 @@ class SlotFinder:
             found = np.fromiter(known, np.int32, len(names))
         except (KeyError, IndexError):
             found = np.fromiter(map(topology.slot_of.get, names, repeat(-1)), np.int32, len(names))
-        self._last = (names, topology.slot_of, found)
+        self.keep(names, topology, found)
         return found
+
+    def keep(self, names: Sequence[str], topology: Topology, slots: Int32) -> None:
+        """Take note of the slots of `names`: somebody will come with these."""
+        self._last = (names, topology.slot_of, slots)
 
 
 @dataclass(frozen=True, slots=True)

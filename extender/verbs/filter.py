@@ -79,10 +79,12 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         reason, text = reasons[refused[index] - 1]
         into = unresolvable if reason.kind is Kind.UNRESOLVABLE else failed
         into[question.names[index]] = f"{reason}: {text}"
+    slots = question.slots[refused == 0]
+    desk.finder.keep(passed, question.snapshot.topology, slots)
     error = "" if passed else _error(counts)
     return FilterAnswer(
         passed,
-        question.slots[refused == 0],
+        slots,
         failed,
         unresolvable,
         error,
