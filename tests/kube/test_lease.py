@@ -81,6 +81,23 @@ async def test_a_held_lease_is_left_alone_for_its_duration_and_taken_after(store
     assert spec(store)["leaseTransitions"] == 2
 
 
+async def test_a_lease_binds_for_as_long_as_its_holder_promised_not_as_we_would(
+    store: Stored, client: ApiClient
+) -> None:
+    a_time, b_time = FakeTime(), FakeTime()
+    a = Candidate(client, "a", a_time.pace(), LeaseTimings(duration=60, renew_deadline=40, retry_period=5))
+    b = Candidate(client, "b", b_time.pace())
+    await a.step()
+    await b.step()
+    b_time.now += 59.9
+    await b.step()
+    assert b.log == []
+    b_time.now += 0.1
+    await b.step()
+    assert b.log == ["start 2"]
+    assert spec(store)["leaseDurationSeconds"] == 10
+
+
 async def test_a_renewal_seen_by_a_follower_starts_its_wait_anew(store: Stored, make: Make) -> None:
     time = FakeTime()
     a, b = make("a", time), make("b", time)

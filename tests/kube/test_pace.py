@@ -38,6 +38,11 @@ def test_a_bucket_gives_no_more_than_burst_plus_rate(rate: float, burst: int, st
     assert taken <= burst + rate * (now - 100.0) + 0.01
 
 
+def test_a_bucket_that_was_idle_for_a_day_gives_its_burst_and_no_more() -> None:
+    bucket = TokenBucket(2, 3, 0.0)
+    assert [bucket.take(86_400.0) for _ in range(5)] == [True, True, True, False, False]
+
+
 @given(st.floats(0.1, 100), st.integers(1, 50))
 def test_after_the_wait_that_it_names_a_bucket_gives(rate: float, burst: int) -> None:
     bucket = TokenBucket(rate, burst, 0.0)

@@ -11,7 +11,7 @@ import pytest
 from extender.api.core import Pod
 from extender.kube.client import ApiClient
 from extender.kube.kinds import POD, RESOURCE_SLICE, Kind
-from extender.kube.reflector import Reflector, ReflectorOptions
+from extender.kube.reflector import Reflector, ReflectorOptions, _Found
 from extender.model.errors import WireError
 from tests.kube.recording import FakeTime, RecordingSink, until
 from tests.kube.scripted_api import (
@@ -398,6 +398,21 @@ async def test_resync_lists_anew_and_returns_when_the_sink_has_it(
         await asyncio.wait_for(reflector.resync(), 5)
         assert sink.log == [("replaced", "a"), ("replaced", "b")]
         assert reflector.stats.restarts == 0
+
+
+async def test_a_list_that_was_asked_for_before_a_resync_does_not_serve_it(
+    client: ApiClient, sink: RecordingSink, time: FakeTime
+) -> None:
+    reflector = Reflector(client, POD, "v1", sink, pace=time.pace(), options=PAGED)
+    resync = asyncio.create_task(reflector.resync())
+    await asyncio.sleep(0)
+    before = reflector._asked - 1
+    reflector._deliver(_Found(), "7", before)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not resync.done()
+    reflector._deliver(_Found(), "9", before + 1)
+    await asyncio.wait_for(resync, 5)
 
 
 async def test_resync_waits_through_an_outage(
