@@ -171,10 +171,9 @@ def insert_pair(target: Any, key: Any, value: Any) -> MapValue:
     """Put an entry into an accumulator's map; a key that is there is an error."""
     if type(target) is not MapValue:
         raise CelError("no such overload: cel.@mapInsert")
-    form = map_key(key)
-    if form in target.data:
+    if target.contains(key):
         raise CelError(f"insert failed: key {show(key)} already exists")
-    target.data[form] = value
+    target.data[map_key(key)] = value
     return target
 
 

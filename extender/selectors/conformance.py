@@ -70,6 +70,8 @@ def _run(case: object, place: int, *, with_cost: bool) -> Iterator[Record]:
         raise CaseError(f"{name}: expression: expected a text")
     if expect not in VERDICTS:
         raise CaseError(f"{name}: expect: expected one of {', '.join(VERDICTS)}")
+    if type(case.get("cost")) not in {int, type(None)}:
+        raise CaseError(f"{name}: cost: expected a whole number")
     facts = _facts(name, case.get("device") or {})
     main = environment_of(case)
     yield _record(case, name, str(expect), main, facts, with_cost=with_cost)
@@ -77,6 +79,8 @@ def _run(case: object, place: int, *, with_cost: bool) -> Iterator[Record]:
     if not isinstance(others, Mapping):
         raise CaseError(f"{name}: other_versions: expected a mapping")
     for version, verdict in others.items():
+        if verdict not in VERDICTS:
+            raise CaseError(f"{name}: other_versions: expected one of {', '.join(VERDICTS)}")
         older = Environment(version=_version(name, version), stored=main.stored)
         yield _record({"expression": expression}, name, str(verdict), older, facts, with_cost=False)
 
@@ -110,7 +114,7 @@ def _facts(name: str, device: object) -> DeviceFacts:
     return DeviceFacts(
         driver=str(device.get("driver", "")),
         attributes={str(key): _attribute(f"{name}: {key}", value) for key, value in attributes.items()},
-        capacity={str(key): _capacity(value) for key, value in capacity.items()},
+        capacity={str(key): _capacity(f"{name}: {key}", value) for key, value in capacity.items()},
         allow_multiple_allocations=bool(device.get("allowMultipleAllocations", False)),
     )
 
@@ -118,19 +122,29 @@ def _facts(name: str, device: object) -> DeviceFacts:
 def _attribute(where: str, value: object) -> DeviceAttribute:
     if not isinstance(value, Mapping) or not set(value) <= _FIELDS.keys() | _LISTS.keys():
         raise CaseError(f"{where}: expected one of {', '.join([*_FIELDS, *_LISTS])}")
-    return DeviceAttribute(**{key: _plain(key, item) for key, item in value.items()})
+    return DeviceAttribute(**{key: _plain(f"{where}.{key}", key, item) for key, item in value.items()})
 
 
-def _plain(key: str, item: Any) -> Any:
-    """YAML reads some texts as numbers; the field's own type decides."""
-    if key in _LISTS:
-        return [_LISTS[key](one) for one in item]
-    return _FIELDS[key](item)
+def _plain(where: str, key: str, item: object) -> Any:
+    if key in _FIELDS:
+        return _scalar(where, _FIELDS[key], item)
+    if not isinstance(item, list):
+        raise CaseError(f"{where}: expected a list")
+    return [_scalar(where, _LISTS[key], one) for one in item]
 
 
-def _capacity(value: object) -> DeviceCapacity:
+def _scalar(where: str, kind: type, item: object) -> Any:
+    """The value; YAML reads some texts as numbers, which is put right here."""
+    if type(item) is kind:
+        return item
+    if kind is not str or type(item) not in {int, float}:
+        raise CaseError(f"{where}: expected {kind.__name__}, not {item!r}")
+    return str(item)
+
+
+def _capacity(where: str, value: object) -> DeviceCapacity:
     held = value.get("value", "0") if isinstance(value, Mapping) else value
-    return DeviceCapacity(value=str(held))
+    return DeviceCapacity(value=_scalar(where, str, held))
 
 
 def _record(
@@ -153,8 +167,8 @@ def _record(
     if contains and str(contains) not in (error or ""):
         why.append(f"error does not contain {contains!r}")
     if with_cost and wanted is not None and got == expect and cost != wanted:
-        if isinstance(program, Program) and _in_another_order(program, facts, expect, int(wanted)):
-            cost, order = int(wanted), "other"
+        if isinstance(program, Program) and _in_another_order(program, facts, expect, wanted):
+            cost, order = wanted, "other"
         else:
             why.append(f"cost {cost}, expected {wanted}")
     return Record(
@@ -163,7 +177,7 @@ def _record(
         expect=expect,
         got=got,
         cost=cost,
-        expect_cost=None if wanted is None else int(wanted),
+        expect_cost=wanted,
         cost_order=order,
         error=error,
         ok=not why,

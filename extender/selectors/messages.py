@@ -101,6 +101,7 @@ _RANGES: Final = {
     _PREFIX + "Int32Value.value": _INT32,
     _PREFIX + "Duration.nanos": _INT32,
     _PREFIX + "Timestamp.nanos": _INT32,
+    _PREFIX + "Value.null_value": _INT32,
     _PREFIX + "UInt32Value.value": (0, (1 << 32) - 1, "unsigned integer overflow"),
 }
 

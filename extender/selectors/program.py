@@ -143,7 +143,7 @@ class Program:
 def compile(text: str, environment: Environment | None = None) -> Program | CompileError:  # noqa: A001 - the seam's name; a builtin of that name is not used here
     """Compile a selector; never raises, whatever the text."""
     environment = environment or Environment()
-    with _deep_stack():
+    with deep_stack():
         source = Source(text)
         try:
             root = parse(source, environment)
@@ -167,7 +167,7 @@ def compile(text: str, environment: Environment | None = None) -> Program | Comp
 
 
 @contextmanager
-def _deep_stack() -> Iterator[None]:
+def deep_stack() -> Iterator[None]:
     """Let Python frames nest as deep as the language's own limits allow; they need no machine stack."""
     before = sys.getrecursionlimit()
     if before >= _DEEP:
@@ -181,7 +181,7 @@ def _deep_stack() -> Iterator[None]:
 
 
 def _deeply(run: Eval, frame: Frame) -> Any:
-    with _deep_stack():
+    with deep_stack():
         return run(frame)
 
 

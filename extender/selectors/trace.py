@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from extender.api.quantity import Quantity
+from extender.api.quantity import Quantity, QuantityError
 from extender.selectors.ast import Call, Fold, Ident, Literal, Node, Select, children
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
@@ -19,13 +19,12 @@ from extender.selectors.errors import Aborted, CelError, CostExceeded
 from extender.selectors.frame import Frame
 from extender.selectors.plan import build
 from extender.selectors.planned import ProgramError
-from extender.selectors.program import Program
+from extender.selectors.program import Program, deep_stack
 from extender.selectors.semver import Semver
 from extender.selectors.unparse import is_name, literal, text
 from extender.selectors.values import MapValue, Optional, show
 
 _MISSING: Final = "no such key: "
-_LIMIT: Final = 100_000
 _ORDERS: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
 _RELATIONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 _UNITS: Final = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
@@ -60,8 +59,9 @@ def explain(program: Program, device: Prepared, fleet: Sequence[Prepared] = ()) 
     if verdict.value is True:
         return ()
     tracer = _Tracer(program.environment)
-    leaves = list(tracer.deciding(program.root, device, wanted=True))
-    return tuple(tracer.finding(leaf, device, fleet, wanted=wanted) for leaf, wanted in leaves)
+    with deep_stack():
+        leaves = list(tracer.deciding(program.root, device, wanted=True))
+        return tuple(tracer.finding(leaf, device, fleet, wanted=wanted) for leaf, wanted in leaves)
 
 
 class _Tracer:
@@ -81,7 +81,7 @@ class _Tracer:
             return CelError("can't be evaluated alone")
         run, slots = built
         try:
-            return run(Frame(device, _LIMIT, [None] * slots))
+            return run(Frame(device, self._environment.cost_limit, [None] * slots))
         except CelError as error:
             return error
         except (CostExceeded, Aborted) as error:
@@ -103,7 +103,11 @@ class _Tracer:
         elif isinstance(node, Call) and node.function == "_?_:_":
             condition = self._value(node.args[0], device)
             if isinstance(condition, bool):
-                yield from self.deciding(node.args[1 if condition else 2], device, wanted=wanted)
+                chosen = node.args[1 if condition else 2]
+                if isinstance(chosen, Literal):
+                    yield from self.deciding(node.args[0], device, wanted=not condition)
+                else:
+                    yield from self.deciding(chosen, device, wanted=wanted)
             else:
                 yield node.args[0], True
         else:
@@ -211,9 +215,13 @@ def _quantity_gap(own: Quantity, wanted: Quantity) -> str:
     if order == 0:
         return f"equals {wanted}"
     sign, word = ("<", "short") if order < 0 else (">", "over by")
-    missing = wanted.sub(own) if order < 0 else own.sub(wanted)
     same = _in_unit(wanted, own)
-    return f"{own} {sign} {wanted}{f' = {same}' if same else ''}, {word} {missing}"
+    shown = f"{own} {sign} {wanted}{f' = {same}' if same else ''}"
+    try:
+        missing = wanted.sub(own) if order < 0 else own.sub(wanted)
+    except QuantityError:  # too far apart to be written down
+        return shown
+    return f"{shown}, {word} {missing}"
 
 
 def _in_unit(quantity: Quantity, model: Quantity) -> str | None:
@@ -266,7 +274,10 @@ def _shown(value: Any) -> str:
 def _distance(own: Any, other: Any) -> float:
     """How far two values are apart; unlike types are farthest."""
     if isinstance(own, Quantity) and isinstance(other, Quantity):
-        return abs(own.sub(other).as_approximate_float())
+        try:
+            return abs(own.sub(other).as_approximate_float())
+        except QuantityError:
+            return float("inf")
     if isinstance(own, Semver) and isinstance(other, Semver):
         mine, theirs = (own.major, own.minor, own.patch), (other.major, other.minor, other.patch)
         gaps = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]

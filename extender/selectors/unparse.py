@@ -18,6 +18,7 @@ from extender.selectors.ast import (
     MapNode,
     Node,
     Select,
+    StructNode,
 )
 from extender.selectors.values import UInt, go_float
 
@@ -54,6 +55,8 @@ def text(node: Node) -> str:  # noqa: PLR0911 - one return for each kind of node
         return f"[{', '.join(parts)}]"
     if isinstance(node, MapNode):
         return "{" + ", ".join(f"{'?' * o}{text(k)}: {text(v)}" for k, v, o in node.entries) + "}"
+    if isinstance(node, StructNode):
+        return node.name + "{" + ", ".join(f"{'?' * o}{f}: {text(v)}" for f, v, o, _ in node.fields) + "}"
     if isinstance(node, Fold):
         return _fold(node)
     assert isinstance(node, Call)

@@ -93,9 +93,9 @@ class SumQuantity(Quantity):
 
 
 class MapValue:
-    """A map. Keys are kept so that equal numbers meet and bools stay apart from them.
+    """A map. A key of int, uint or double finds an equal int or uint; only a double finds a double.
 
-    `default` is what a missing key yields, for the outer maps of a device; MISSING for all others.
+    `default` is what a missing key yields, for the outer maps of a device; None for all others.
     """
 
     __slots__ = ("data", "default")
@@ -106,53 +106,35 @@ class MapValue:
 
     def find(self, key: Any) -> Any:
         """The value, or MISSING."""
-        kind = type(key)
-        if kind is bool:
-            key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES:
-            return self.data.get(_OddKey(key), MISSING) if self.default is None else self.default
-        elif key != key:  # noqa: PLR0124 - NaN is no key, though it may be one object
-            return MISSING if self.default is None else self.default
-        found = self.data.get(key, MISSING)
+        found = self.data.get(key, MISSING) if type(key) is str else self._find(key)
         if found is MISSING and self.default is not None:
             return self.default
         return found
 
     def contains(self, key: Any) -> bool:
-        """Whether the key is really there."""
-        kind = type(key)
-        if kind is bool:
-            key = TRUE_KEY if key else FALSE_KEY
-        elif kind not in _KEY_TYPES:
-            if self.default is not None:
-                return False
+        """Whether the key is really there; raises Aborted for what Go can't hash."""
+        if type(key) is str:
+            return key in self.data
+        if self.default is None:
             refuse_unhashable(key)
-            return _OddKey(key) in self.data
-        elif key != key:  # noqa: PLR0124 - NaN is no key
-            return False
-        return key in self.data
+        return self._find(key) is not MISSING
+
+    def _find(self, key: Any) -> Any:
+        for form in _forms(key):
+            found = self.data.get(form, MISSING)
+            if found is not MISSING:
+                return found
+        return MISSING
 
     def keys(self) -> Iterator[Any]:
         """The keys as values."""
         for key in self.data:
-            yield key.value if type(key) in _WRAPPED else key
+            yield key.value if type(key) is _Key else key
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Pairs of key and value."""
         for key, value in self.data.items():
-            yield (key.value if type(key) in _WRAPPED else key), value
-
-
-class _BoolKey:
-    __slots__ = ("value",)
-
-    def __init__(self, *, value: bool) -> None:
-        self.value = value
-
-
-TRUE_KEY: Final = _BoolKey(value=True)
-FALSE_KEY: Final = _BoolKey(value=False)
-_KEY_TYPES: Final = frozenset({str, int, UInt, float})
+            yield (key.value if type(key) is _Key else key), value
 
 
 class _Missing:
@@ -164,16 +146,28 @@ MISSING: Final = _Missing()
 
 
 def map_key(key: Any) -> Any:
-    """The form in which MapValue.data keeps a key; raise CelError for what can't be one."""
-    kind = type(key)
-    if kind is bool:
-        return TRUE_KEY if key else FALSE_KEY
-    if kind is float and math.isnan(key):
-        return float(key.hex())  # an object of its own: every NaN is another key
-    if kind in _KEY_TYPES:
+    """The form in which MapValue.data keeps a key; raise Aborted for what Go can't hash."""
+    if type(key) is str or type(key) is int:
         return key
     refuse_unhashable(key)
-    return _OddKey(key)
+    return _Key(key)
+
+
+def _forms(key: Any) -> Iterator[Any]:
+    """The forms under which a key is looked for, in upstream's order (common/types/map.go Find)."""
+    kind = type(key)
+    yield key if kind is str or kind is int else _Key(key)
+    if kind is int:
+        if key >= 0:
+            yield _Key(UInt(key))
+    elif kind is UInt:
+        if key <= INT64_MAX:
+            yield int(key)
+    elif kind is float and key.is_integer():
+        if float(INT64_MIN) < key < float(INT64_MAX):
+            yield int(key)
+        if 0 <= key < float(UINT64_MAX):
+            yield _Key(UInt(key))
 
 
 def refuse_unhashable(value: Any) -> None:
@@ -182,8 +176,8 @@ def refuse_unhashable(value: Any) -> None:
         raise Aborted(f"internal error: runtime error: hash of unhashable type {go_type(value)}")
 
 
-class _OddKey:
-    """A key of another type, found by what Go compares: some types' values, else one and the same object."""
+class _Key:
+    """A key that is no text or int. Go finds some types by value, others as one and the same object."""
 
     __slots__ = ("form", "value")
 
@@ -192,7 +186,7 @@ class _OddKey:
         self.form = _key_form(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _OddKey and self.form == other.form
+        return type(other) is _Key and self.form == other.form
 
     def __hash__(self) -> int:
         return hash(self.form)
@@ -204,6 +198,10 @@ _SHARED_ZONES: Final = frozenset(range(-12 * 60, 15 * 60, 60))
 
 def _key_form(value: Any) -> Any:
     kind = type(value)
+    if kind is bool or kind is UInt:
+        return kind, int(value)
+    if kind is float:
+        return kind, object() if math.isnan(value) else value  # every NaN is another key
     if value is None or kind is TypeValue:
         return kind, getattr(value, "name", None)
     if kind is Duration or (kind is Timestamp and value.offset in _SHARED_ZONES):
@@ -212,8 +210,6 @@ def _key_form(value: Any) -> Any:
         return kind, object()  # made anew each time upstream, even where it is worked out once here
     return kind, getattr(value, "key_form", id(value))
 
-
-_WRAPPED: Final = frozenset({_BoolKey, _OddKey})
 
 _NAMES: Final[dict[type, str]] = {
     bool: "bool",

@@ -87,7 +87,14 @@ def test_verdicts_of_other_releases_are_checked_too() -> None:
         ({"cases": [3]}, "expected a mapping"),
         ({"cases": [case(expect="maybe")]}, "one: expect"),
         ({"cases": [case(expect="true", expression=3)]}, "one: expression"),
+        ({"cases": [case(expect="true", cost="3")]}, "one: cost"),
+        ({"cases": [case(expect="true", other_versions={"1.36": "maybe"})]}, "one: other_versions"),
         ({"cases": [case(expect="true", device={"attributes": {"x": {"odd": 1}}})]}, "one: x"),
+        ({"cases": [case(expect="true", device={"attributes": {"x": {"int": "a"}}})]}, "one: x.int"),
+        ({"cases": [case(expect="true", device={"attributes": {"x": {"bool": "no"}}})]}, "one: x.bool"),
+        ({"cases": [case(expect="true", device={"attributes": {"x": {"ints": 3}}})]}, "one: x.ints"),
+        ({"cases": [case(expect="true", device={"attributes": {"x": {"ints": ["a"]}}})]}, "one: x.ints"),
+        ({"cases": [case(expect="true", device={"capacity": {"x": [1]}})]}, "one: x"),
     ],
 )
 def test_what_is_no_case_is_named(document: object, message: str) -> None:

@@ -20,6 +20,7 @@ from extender.selectors import (
     compile,  # noqa: A004 - the seam's name
     prepare,
 )
+from extender.selectors.library.regex import precompiled
 from extender.selectors.semver import Semver
 
 GPU = DeviceFacts(
@@ -276,3 +277,14 @@ def test_memory_of_verdicts_never_mixes_costs() -> None:
     other = DeviceFacts(driver="x")
     assert compiled.evaluate(GPU).cost != compiled.evaluate(other).cost
     assert compiled.evaluate(GPU) == compiled.evaluate(GPU)
+
+
+def test_only_short_texts_are_remembered_by_a_constant_pattern() -> None:
+    search = precompiled("matches", "a")
+    assert search is not None
+    short, long = "AB".lower(), "a" * 10_000
+    before = [sys.getrefcount(text) for text in (short, long)]
+    assert search(short, "a")
+    assert search(long, "a")
+    after = [sys.getrefcount(text) for text in (short, long)]
+    assert [new - old for old, new in zip(before, after, strict=True)] == [1, 0]

@@ -84,3 +84,39 @@ def test_a_ternary_is_explained_by_the_branch_that_was_taken() -> None:
 def test_a_loop_is_one_comparison() -> None:
     (finding,) = why("['a', 'b'].exists(x, x == device.driver)", gpu())
     assert finding.comparison == '["a", "b"].exists(x, x == device.driver)'
+
+
+def test_a_constant_branch_is_explained_by_its_condition() -> None:
+    (finding,) = why("device.attributes['gpu.nvidia.com'].index > 5 ? true : false", gpu())
+    assert (finding.comparison, finding.gap) == (
+        'device.attributes["gpu.nvidia.com"].index > 5',
+        "3 < 5, short 2",
+    )
+
+
+def test_quantities_too_far_apart_to_be_written_down_are_compared_all_the_same() -> None:
+    (finding,) = why(
+        "device.capacity['gpu.nvidia.com'].memory.isGreaterThan(quantity('1e2000000000'))",
+        gpu(),
+        gpu("1e9999999"),
+    )
+    assert finding.gap == "40Gi < 100e1999999998"
+
+
+def test_a_message_is_written_as_it_was() -> None:
+    (finding,) = why(
+        "google.protobuf.Int64Value{value: 1} == device.attributes['gpu.nvidia.com'].index", gpu()
+    )
+    assert finding.comparison == (
+        'google.protobuf.Int64Value{value: 1} == device.attributes["gpu.nvidia.com"].index'
+    )
+
+
+def test_the_deepest_selector_is_explained() -> None:
+    deepest = "!(true && " * 240 + "device.driver == 'x'" + ")" * 240
+    assert [finding.comparison for finding in why(f"!({deepest})", gpu())] == ['!(device.driver == "x")']
+
+
+def test_a_part_may_cost_as_much_as_a_selector() -> None:
+    (finding,) = why("!lists.range(30000).all(x, x >= 0)", gpu())
+    assert finding.outcome == "false"

@@ -46,10 +46,12 @@ CONVERSIONS: Final = frozenset(
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
-_FLOAT: Final = re.compile(
-    r"[+-]?(?:(?:[0-9](?:_?[0-9])*\.?(?:[0-9](?:_?[0-9])*)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9]+)?)"
+_FLOAT: Final = re.compile(r"[+-]?(?:{d}\.?(?:{d})?|\.{d})(?:[eE][+-]?{d})?".format(d="[0-9](?:_?[0-9])*"))
+_HEX_FLOAT: Final = re.compile(
+    r"[+-]?0[xX](?:_?{d}\.?(?:{d})?|\.{d})[pP][+-]?[0-9](?:_?[0-9])*".format(
+        d="[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+    )
 )
-_HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _SPECIAL_FLOAT: Final = re.compile(r"([+-]?)(inf|infinity|nan)", re.IGNORECASE)
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
@@ -87,10 +89,10 @@ def to_double(value: Any) -> float:
         return -math.inf if special[1] == "-" else math.inf
     if _HEX_FLOAT.fullmatch(value):
         try:
-            return float.fromhex(value)
+            return float.fromhex(value.replace("_", ""))
         except OverflowError:
             raise _failed("string", "double") from None
-    if not _FLOAT.fullmatch(value) or "_" in value:
+    if not _FLOAT.fullmatch(value):
         raise _failed("string", "double")
     number = float(value)
     if math.isinf(number):

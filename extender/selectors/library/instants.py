@@ -58,10 +58,21 @@ def duration_nanos(text: str) -> int | None:
         scale = _UNITS[unit]
         total += int(whole or "0") * scale
         if fraction:
-            total += int(fraction) * scale // 10 ** len(fraction)
+            total += _fraction_nanos(fraction, scale)
     if text.startswith("-"):
         total = -total
     return total if INT64_MIN <= total <= INT64_MAX else None
+
+
+def _fraction_nanos(digits: str, unit: int) -> int:
+    """Nanoseconds of the places behind a dot, with Go's rounding over float64 (time.leadingFraction)."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        longer = value * 10 + int(digit)
+        if value > INT64_MAX // 10 or longer > INT64_MAX + 1:
+            break
+        value, scale = longer, scale * 10
+    return int(float(value) * (float(unit) / scale))
 
 
 def duration_text(value: Duration) -> str:

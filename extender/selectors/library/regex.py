@@ -17,8 +17,16 @@ from extender.selectors.types import INT, STRING, list_of
 from extender.selectors.values import Optional, TypeValue, no_overload
 
 _MAX_MEMORY: Final = 8 << 20
-_ANY_BYTE: Final = re.compile(r"(?:[^\\]|\\[^CQ])*\\C", re.DOTALL)
-"""RE2 in C++ knows \\C, Go's does not. (Behind \\Q it would be plain text: not looked at.)"""
+_PIECE: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)"  # quoted
+    r"|\\(?P<escape>.)"
+    r"|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*+(?:\]|\\?\Z)"  # a class
+    r"|\{(?P<least>0|[1-9][0-9]*)(?:,(?P<most>[1-9][0-9]*)?)?\}",
+    re.DOTALL,
+)
+"""What a pattern may hold in which \\C and braces are plain text, and those that are not."""
+_COUNT_DIGITS: Final = 9
+"""Longest count of a repetition that is one to RE2 in C++; a longer one makes the braces plain text there."""
 _GO_TEXTS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -41,8 +49,7 @@ class PatternError(ValueError):
 
 def compile_pattern(pattern: str) -> Any:
     """Compile a pattern; raise PatternError."""
-    if _ANY_BYTE.match(pattern):
-        raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
+    _refuse_what_only_one_knows(pattern)
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY
@@ -51,6 +58,15 @@ def compile_pattern(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         raise PatternError(_go_text(error, pattern)) from error
+
+
+def _refuse_what_only_one_knows(pattern: str) -> None:
+    """Raise PatternError for what RE2 in C++ takes and Go does not: any byte, and counts of ten digits."""
+    for found in _PIECE.finditer(pattern):
+        if found["escape"] == "C":
+            raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
+        if max(len(found["least"] or ""), len(found["most"] or "")) > _COUNT_DIGITS:
+            raise PatternError(f"error parsing regexp: invalid repeat count: `{found[0]}`")
 
 
 def _go_text(error: Exception, pattern: str) -> str:
@@ -148,7 +164,7 @@ def precompiled(function: str, pattern: str) -> Callable[..., Any] | None:
             known = seen.get(text)
             if known is None:
                 known = compiled.search(text) is not None
-                if len(seen) < _SEEN:
+                if len(seen) < _SEEN and len(text) <= _SEEN_LENGTH:
                     seen[text] = known
             return known
 
@@ -170,6 +186,8 @@ def precompiled(function: str, pattern: str) -> Callable[..., Any] | None:
 
 _SEEN: Final = 1024
 """Texts whose match is remembered per constant pattern: a search costs several microseconds."""
+_SEEN_LENGTH: Final = 256
+"""Longest text that is remembered: attributes have 64 characters, but an expression can make millions."""
 
 FUNCTIONS: Final = (
     Function("find", (Overload("string_find_string", (STRING, STRING), STRING, member=True, run=find),)),

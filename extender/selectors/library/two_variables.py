@@ -17,13 +17,12 @@ def _insert(target: Any, key: Any, value: Any) -> MapValue:
 
 
 def _insert_all(target: Any, entries: Any) -> MapValue:
-    data = dict(target.data)
+    made = MapValue(dict(target.data))
     for key, value in entries.items():
-        form = map_key(key)
-        if form in data:
+        if made.contains(key):
             raise CelError(f"insert failed: key {show(key)} already exists")
-        data[form] = value
-    return MapValue(data)
+        made.data[map_key(key)] = value
+    return made
 
 
 _MAP: Final = map_of(PARAM_K, PARAM_V)
