@@ -84,9 +84,16 @@ class Predictions:
         """Predicted rows for candidate `index`; empty when unpredicted."""
         return [pick.row for pick in self.picks(index)]
 
-    def devices(self, among: npt.NDArray[np.intp] | None = None) -> Int32:
-        """Predicted rows of all candidates, or of those `among` them: int32[k, n], see `Picker.devices`."""
-        return self.picker.devices(np.maximum(self.slots if among is None else self.slots[among], 0))
+    def devices(self, among: npt.NDArray[np.intp]) -> Int32:
+        """Predicted rows of the candidates `among` all, which are predicted: int32[k, m], see `Picker`."""
+        return self.picker.devices(self.slots[among])
+
+    def by_slot(self) -> Int32:
+        """The same of all nodes by slot, int32[k, slots]; of no meaning but for predicted candidates.
+
+        In this order neighbours lie side by side in memory; candidates come in a random one.
+        """
+        return self.picker.devices(np.arange(len(self.topology.names), dtype=np.int32))
 
     @property
     def predicted(self) -> Bool:

@@ -25,8 +25,8 @@ class Candidates:
 
     `slots` int32[n] (-1: a node that the ledger does not know); `free` and `total` int32[n]: devices that
     match the pod's first request, `wanted` how many of them it takes; `amounts`: effective requests in
-    thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: the same of all candidates at
-    once, int32[k, n], -1 below those that get fewer than others, of no meaning for candidates that are not
+    thousandths; `rows(i)`: predicted device rows of candidate i; `devices()`: the same of all nodes by slot,
+    int32[k, slots], -1 below those that get fewer than others, of no meaning but for candidates that are
     `predicted` (bool[n]). `assumed`: by pod UID, where other pods will probably land.
     """
 

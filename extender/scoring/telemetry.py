@@ -42,9 +42,10 @@ class Telemetry:
         if not marks.anything:
             return _abstained(candidates)
         scores = self._load.look(outlook, marks, candidates.assumed, now)
-        judged: Float64 = np.full(len(candidates.slots), np.inf)
+        least = np.full(len(snapshot.topology.names) + 1, np.inf, np.float32)  # the last: no known node
         for rows in candidates.devices():
-            np.minimum(judged, scores[rows], out=judged)
+            np.minimum(least[:-1], scores[rows], out=least[:-1])
+        judged: Float64 = least[candidates.slots].astype(np.float64)
         # A pod that has all that it asks for gets no device, though the node is predicted.
         judged[~(candidates.predicted & (judged < np.inf))] = marks.neutral
         return judged, lambda index: self._evidence(candidates, outlook, index, now)

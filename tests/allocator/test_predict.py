@@ -131,8 +131,8 @@ def test_claims_beside_a_plugins_resource_are_predicted() -> None:
 def test_the_devices_of_all_nodes_at_once_are_those_of_each(fleet: Fleet) -> None:
     snapshot = fleet.ledger.snapshot()
     predictions = predicted(fleet, snapshot, predictor(SelectorColumns(Environment())))
-    everybody, last = predictions.devices(), predictions.devices(np.array([len(NODES) - 1]))
-    for index in np.nonzero(predictions.predicted)[0].tolist():
-        named = everybody[:, index]
+    predicted_ones = np.nonzero(predictions.predicted)[0]
+    by_slot, among = predictions.by_slot(), predictions.devices(predicted_ones)
+    assert np.array_equal(by_slot[:, predictions.slots[predicted_ones]], among)
+    for index, named in zip(predicted_ones.tolist(), among.T, strict=True):
         assert sorted(named[named >= 0].tolist()) == sorted(predictions.rows(index))
-    assert np.array_equal(last[:, 0], everybody[:, -1])

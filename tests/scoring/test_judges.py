@@ -39,7 +39,7 @@ def candidates(*, slots: Sequence[int] = (0, 1, 2), devices: bool = False, **fie
         wanted=fields.get("wanted", 0),
         amounts=fields.get("amounts", {}),
         rows=lambda _: (),
-        devices=lambda: np.zeros((0, len(slots)), np.int32),
+        devices=lambda: np.zeros((0, len(NAMES)), np.int32),
         predicted=np.ones(len(slots), np.bool_),
     )
 
