@@ -114,7 +114,7 @@ def test_a_message_is_written_as_it_was() -> None:
 
 def test_the_deepest_selector_is_explained() -> None:
     deepest = "!(true && " * 240 + "device.driver == 'x'" + ")" * 240
-    assert [finding.comparison for finding in why(deepest, gpu())] == ['device.driver == "x"']
+    assert why(deepest, gpu())[-1].comparison == 'device.driver == "x"'
 
 
 def test_a_part_may_cost_as_much_as_a_selector() -> None:
