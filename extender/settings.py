@@ -7,7 +7,6 @@ Never: what the settings are used for, or a read of the environment on its own (
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from extender.model.addresses import is_loopback
 from extender.model.describing import default_text, type_text
 from extender.model.document import Document, DocumentError, Fault, dotted, read_documents
 from extender.model.errors import SettingsError
@@ -90,10 +90,7 @@ class ServerSettings(Section):
 
     def is_loopback(self) -> bool:
         """Whether only this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
 
 class KubeSettings(Section):

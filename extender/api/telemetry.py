@@ -18,6 +18,7 @@ from msgspec import Meta
 from extender.api.base import Wire
 
 SCHEMA: Final = 1
+PATH: Final = "/telemetry/v1/samples"
 
 
 class Absence(StrEnum):

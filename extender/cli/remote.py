@@ -5,7 +5,6 @@ Never: a token over plain HTTP to another machine.
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import httpx
 import msgspec
 import pydantic
 
+from extender.model.addresses import is_loopback
 from extender.model.errors import BerthError
 from extender.server import models
 from extender.verbs.views import DecisionView, ExplainView, FleetView, GangView, NodeView
@@ -44,7 +44,7 @@ class RemoteDesk:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise RemoteError(f"{url!r} is no http or https URL")
-        if token and parts.scheme == "http" and not _is_loopback(parts.hostname):
+        if token and parts.scheme == "http" and not is_loopback(parts.hostname):
             raise RemoteError(f"{url}: a token never goes over plain HTTP to another machine")
         self._url = url.rstrip("/")
         try:
@@ -132,10 +132,3 @@ def _why(answer: httpx.Response) -> str:
         return answer.reason_phrase
     faults = [f"{fault.field}: {fault.text}" for fault in failure.fields]
     return "; ".join([failure.error, *faults])
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

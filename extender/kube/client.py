@@ -25,7 +25,6 @@ from extender.model.errors import Conflict, Gone, KubeError, NotFound
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 Params = Mapping[str, str | int]
 

@@ -6,7 +6,6 @@ plain HTTP. Never: logs a token or puts one into an error text.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,22 +13,13 @@ from urllib.parse import urlsplit
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import Configuration
 
+from extender.model.addresses import is_loopback
 from extender.model.errors import KubeError
 
 _loaders: Any = kube_config  # the library's loaders carry no annotations
 
 REFRESH_SECONDS = 60.0
 """How old a token may be before its file or exec plugin is asked again (the plugin's own expiry counts)."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` (a URL's host part) never leaves this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def plain_http_leaves_machine(url: str) -> bool:

@@ -17,18 +17,14 @@ from extender.telemetry.metrics import TelemetryMetrics
 _XIDS_NAMED: Final = 1000  # a sender can't make more series than this
 
 
-def hear_nothing(_: list[Transition]) -> None:
-    """Nobody wants the transitions."""
-
-
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The three that a sample passes; `transitioned` hears what changed (events, logs, nudges)."""
+    """The three that a sample passes; `transitioned` hears what changed (events, logs)."""
 
     store: TelemetryStore
     health: HealthBook
     metrics: TelemetryMetrics
-    transitioned: Callable[[list[Transition]], None] = hear_nothing
+    transitioned: Callable[[list[Transition]], None]
 
     def sample(self, sample: Sample, now: float) -> Refusal | None:
         """Take an agent's sample, whose sender speaks for its node; or say why it changed nothing."""
@@ -49,7 +45,7 @@ class Intake:
         self._observe(applied, now)
 
     def tick(self, now: float) -> None:
-        """Every few seconds: quiet times end, silent nodes are forgotten."""
+        """Every second or so: quiet times end, silent nodes are forgotten."""
         self.store.expire(now)
         self._tell(self.health.retain(self.store.uuids, now))
         self._tell(self.health.tick(now))

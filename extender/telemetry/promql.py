@@ -17,7 +17,7 @@ import httpx
 import msgspec
 
 from extender.inventory.telemetry import Source
-from extender.telemetry.addresses import is_loopback
+from extender.model.addresses import is_loopback
 from extender.telemetry.dcgm import NODE_LABELS, DcgmReader, first_label
 from extender.telemetry.exposition import Series
 from extender.telemetry.fetch import Answer, FetchError, fetch

@@ -19,17 +19,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from extender.api.telemetry import SCHEMA, Sample, SchemaHeader
+from extender.api.telemetry import PATH, SCHEMA, Sample, SchemaHeader
 from extender.inventory.telemetry import Refusal
+from extender.model.addresses import is_loopback
 from extender.model.errors import KubeError
-from extender.telemetry.addresses import is_loopback
 from extender.telemetry.body import BodyRefused, inflate, read_bounded
 from extender.telemetry.intake import Intake
 from extender.telemetry.limits import Buckets
 from extender.verbs.ports import TokenAuthenticator
 from extender.verbs.views import Identity
 
-PATH: Final = "/telemetry/v1/samples"
 AUDIENCE: Final = "berth"
 NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 _JSON_TYPES: Final = frozenset({"application/json"})

@@ -28,13 +28,13 @@ class DcgmScraper:
         client: httpx.AsyncClient,
         intake: Intake,
         now: Callable[[], float],
-        targets: Callable[[], Mapping[str, str]] | None = None,
+        targets: Callable[[], Mapping[str, str]],
     ) -> None:
         self._settings = settings
         self._client = client
         self._intake = intake
         self._now = now
-        self._targets = targets or (lambda: settings.targets)
+        self._targets = targets
         self._readers: dict[str, DcgmReader] = {}
         self._room = asyncio.Semaphore(settings.concurrency)
 

@@ -1,4 +1,7 @@
-"""Settings of telemetry's other sources, embedded by the main settings."""
+"""Settings of telemetry's other sources; those of the main settings are handed on, the others stand here.
+
+Never: reads files or the environment itself.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,6 @@ class DcgmSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    targets: dict[str, str] = {}
-    """URL of the exporter's /metrics by node name; empty: no scrapes."""
     interval_s: Seconds = 15.0
     """Between two scrapes of a node."""
     collect_s: Seconds = 30.0
@@ -36,8 +37,8 @@ class PrometheusSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    url: str = ""
-    """Base URL of its HTTP API; empty: no queries."""
+    url: str
+    """Base URL of its HTTP API."""
     query: str = '{__name__=~"DCGM_(FI_DEV|FI_PROF|EXP)_.*"}[90s]'
     """A range selector, so that every value comes with the time of its scrape."""
     interval_s: Seconds = 30.0

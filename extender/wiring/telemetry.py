@@ -161,7 +161,6 @@ async def _scrape(telemetry: Telemetry, settings: Settings, ledger: Ledger) -> N
     async with httpx.AsyncClient(trust_env=False) as client:
         scraper = DcgmScraper(
             settings=DcgmSettings(
-                targets=wanted.targets,
                 interval_s=wanted.interval_seconds,
                 collect_s=wanted.collect_seconds,
             ),

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from extender.kube.client import ApiClient
-from extender.kube.credentials import REFRESH_SECONDS, is_loopback, load, plain_http_leaves_machine
+from extender.kube.credentials import REFRESH_SECONDS, load, plain_http_leaves_machine
 from extender.model.errors import KubeError
 from tests.kube.recording import FakeTime
 from tests.kube.scripted_api import ScriptedApi, answer
@@ -84,8 +84,3 @@ async def test_outside_a_cluster_there_are_no_in_cluster_credentials(monkeypatch
 )
 def test_only_this_machine_may_be_spoken_to_in_the_clear(url: str, leaves: bool) -> None:
     assert plain_http_leaves_machine(url) is leaves
-
-
-def test_a_name_is_no_loopback_address() -> None:
-    assert not is_loopback("example.com")
-    assert not is_loopback("")

@@ -111,7 +111,9 @@ class Replica:
 
 def make_intake() -> KeepingIntake:
     table = parse_health_table((ROOT / "policies" / "health.yaml").read_text(), "policies/health.yaml")
-    return KeepingIntake(TelemetryStore(), HealthBook(table), TelemetryMetrics(CollectorRegistry()))
+    return KeepingIntake(
+        TelemetryStore(), HealthBook(table), TelemetryMetrics(CollectorRegistry()), lambda _: None
+    )
 
 
 def plain_client() -> httpx.AsyncClient:

@@ -13,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from extender.api.telemetry import (
+    PATH,
     READINGS,
     SCHEMA,
     Device,
@@ -24,7 +25,7 @@ from extender.api.telemetry import (
     Sample,
 )
 from extender.telemetry.intake import Intake
-from extender.telemetry.receiver import PATH, Limits, ReceiverDeps, routes
+from extender.telemetry.receiver import Limits, ReceiverDeps, routes
 from tests.server.running import running
 from tests.telemetry.conftest import Tokens, make_intake
 
@@ -82,7 +83,7 @@ def test_a_sample_costs_the_replica_less_than_its_share_of_cpu(tmp_path: Path) -
     rounds, samples = 3, 700
     tokens, kept = Tokens(), make_intake()
     tokens.admit("good", "n1")
-    intake = Intake(kept.store, kept.health, kept.metrics)
+    intake = Intake(kept.store, kept.health, kept.metrics, kept.transitioned)
     deps = ReceiverDeps(intake, tokens, time.monotonic, limits=Limits(node_rate=1e9, node_burst=1e9))
     with running(Starlette(routes=list(routes(deps)))) as server:
         spent: list[float] = []
@@ -133,7 +134,7 @@ from extender.api.telemetry import Sample
 from extender.telemetry.intake import Intake
 decoder, encoder = msgspec.msgpack.Decoder(Sample), msgspec.msgpack.Encoder()
 kept = make_intake()
-intake = Intake(kept.store, kept.health, kept.metrics)
+intake = Intake(kept.store, kept.health, kept.metrics, kept.transitioned)
 nodes, rounds = 50, int(sys.argv[2])
 process, marks = psutil.Process(), []
 for turn in range(rounds):

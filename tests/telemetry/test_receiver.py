@@ -15,9 +15,9 @@ import pytest
 from msgspec.structs import replace
 from starlette.applications import Starlette
 
-from extender.api.telemetry import SCHEMA, Device, Driver, DriverState, Readings, Sample
+from extender.api.telemetry import PATH, SCHEMA, Device, Driver, DriverState, Readings, Sample
 from extender.model.errors import KubeError
-from extender.telemetry.receiver import PATH, Limits, ReceiverDeps, routes
+from extender.telemetry.receiver import Limits, ReceiverDeps, routes
 from extender.verbs.views import Identity
 from tests.telemetry.conftest import NODE, Replica, Tokens, make_intake, plain_client, serving
 

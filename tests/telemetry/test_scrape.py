@@ -47,8 +47,15 @@ def failures(intake: KeepingIntake, why: str) -> float:
 async def test_a_scrape_is_as_old_as_the_exporters_interval() -> None:
     exporter, intake = Exporter(), make_intake()
     async with serving(exporter.app()) as port, plain_client() as client:
-        settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, collect_s=30)
-        await DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0).scrape_all()
+        targets = {"n1": f"http://127.0.0.1:{port}/metrics"}
+        scraper = DcgmScraper(
+            settings=DcgmSettings(collect_s=30),
+            client=client,
+            intake=intake,
+            now=lambda: 100.0,
+            targets=lambda: targets,
+        )
+        await scraper.scrape_all()
     assert temperature(intake, 115.0) == (42.0, Freshness.FRESH)
     assert temperature(intake, 116.0)[1] is Freshness.STALE
 
@@ -57,8 +64,13 @@ async def test_a_failed_scrape_is_counted_and_brings_nothing() -> None:
     exporter, intake = Exporter(), make_intake()
     async with serving(exporter.app()) as port, plain_client() as client:
         targets = {"n1": f"http://127.0.0.1:{port}/metrics", "n2": "http://127.0.0.1:1/metrics"}
-        settings = DcgmSettings(targets=targets, timeout_s=0.3, most_bytes=20_000)
-        scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: 100.0)
+        scraper = DcgmScraper(
+            settings=DcgmSettings(timeout_s=0.3, most_bytes=20_000),
+            client=client,
+            intake=intake,
+            now=lambda: 100.0,
+            targets=lambda: targets,
+        )
         exporter.status = 500
         await scraper.scrape_all()
         exporter.status, exporter.text = 200, "DCGM_FI_DEV_GPU_TEMP{ 1\n"
@@ -75,8 +87,14 @@ async def test_a_failed_scrape_is_counted_and_brings_nothing() -> None:
 async def test_an_exporter_that_repeats_itself_goes_stale() -> None:
     exporter, intake, now = Exporter(), make_intake(), 0.0
     async with serving(exporter.app()) as port, plain_client() as client:
-        settings = DcgmSettings(targets={"n1": f"http://127.0.0.1:{port}/metrics"}, frozen_after_s=120)
-        scraper = DcgmScraper(settings=settings, client=client, intake=intake, now=lambda: now)
+        targets = {"n1": f"http://127.0.0.1:{port}/metrics"}
+        scraper = DcgmScraper(
+            settings=DcgmSettings(frozen_after_s=120),
+            client=client,
+            intake=intake,
+            now=lambda: now,
+            targets=lambda: targets,
+        )
         for _ in range(20):
             await scraper.scrape_all()
             now += 15.0

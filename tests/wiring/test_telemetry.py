@@ -12,12 +12,11 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.api.telemetry import SCHEMA, Device, Driver, DriverState, Readings, Sample, Xid
+from extender.api.telemetry import PATH, SCHEMA, Device, Driver, DriverState, Readings, Sample, Xid
 from extender.inventory.health import Transition
 from extender.inventory.ledger import Ledger
 from extender.model.errors import SettingsError
 from extender.settings import Settings, load
-from extender.telemetry.receiver import PATH
 from extender.wiring.telemetry import (
     Telemetry,
     build_telemetry,

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from extender.telemetry.addresses import is_loopback
+from extender.api.telemetry import PATH
+from extender.model.addresses import is_loopback
 from extender.telemetry.agent.backoff import Backoff
 from extender.telemetry.agent.book import NodeBook
 from extender.telemetry.agent.clock import Clock
@@ -28,7 +29,6 @@ from extender.telemetry.agent.settings import AgentSettings, split_address
 
 Address = tuple[str, int]
 Resolve = Callable[[str, int], Awaitable[Iterable[Address]]]
-PATH: Final = "/telemetry/v1/samples"
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 

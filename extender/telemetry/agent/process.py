@@ -56,7 +56,7 @@ class Launch:
         return [sys.executable, "-m", module, str(progress), str(self.event_wait_ms), str(self.sysfs)]
 
 
-class ReaderGone(Exception):  # noqa: N818 - says what happened; `code` is the exit status
+class ReaderGone(Exception):  # noqa: N818 - says what happened, not what is wrong
     """The reader ended, or spoke nonsense, instead of answering."""
 
 

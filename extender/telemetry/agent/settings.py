@@ -1,4 +1,4 @@
-"""Settings of `berth agent`: one frozen model that the main settings embed.
+"""Settings of `berth agent`: one frozen model, filled from a file and the environment by `__main__`.
 
 Never: reads files or the environment itself.
 """
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from extender.telemetry.addresses import is_loopback
+from extender.model.addresses import is_loopback
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 
