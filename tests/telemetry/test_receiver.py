@@ -291,6 +291,36 @@ async def test_forged_tokens_are_soon_not_reviewed_any_more(desk: Desk) -> None:
     assert (await desk.send(SAMPLE)).status_code == 204
 
 
+async def test_tokens_of_other_accounts_are_soon_not_reviewed_any_more() -> None:
+    desk = Desk()
+    desk.replica.tokens.admit("other", NODE, "system:serviceaccount:default:default")
+    app = desk.app(accounts={"system:serviceaccount:berth:agent"})
+    burst = int(desk.limits.failure_burst)
+    async with desk.client, serving(app) as port:
+        desk.url = f"http://127.0.0.1:{port}"
+        answers = [(await desk.send(SAMPLE, token="other")).status_code for _ in range(burst + 1)]
+    assert answers == [403] * burst + [429]
+    assert len(desk.replica.tokens.asked) == burst
+
+
+@pytest.mark.parametrize(
+    ("url", "peer", "status"),
+    [
+        ("http://replica", "192.0.2.1", 403),
+        ("https://replica", "192.0.2.1", 204),
+        ("http://replica", "127.0.0.1", 204),
+    ],
+)
+async def test_a_token_in_the_clear_is_taken_from_this_machine_only(url: str, peer: str, status: int) -> None:
+    desk = Desk()
+    transport = httpx.ASGITransport(desk.app(), client=(peer, 1))
+    async with desk.client, httpx.AsyncClient(transport=transport) as client:
+        headers = {"content-type": "application/msgpack", "authorization": "Bearer good"}
+        answer = await client.post(url + PATH, content=msgspec.msgpack.encode(SAMPLE), headers=headers)
+    assert answer.status_code == status
+    assert len(desk.replica.tokens.asked) == (status == 204)
+
+
 async def test_when_tokens_can_not_be_reviewed_the_agent_is_asked_to_come_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
