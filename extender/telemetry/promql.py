@@ -132,5 +132,7 @@ class PrometheusSource:
         for node, series in nodes.items():
             reader = self._readers.setdefault(node, DcgmReader(self._settings.frozen_after_s))
             devices = reader.read(series, now)
+            if reader.frozen:
+                self._intake.metrics.failed.labels("prometheus", "frozen").inc(reader.frozen)
             age = ages[node] + self._settings.collect_s
             self._intake.readings(node, devices, Source.PROMETHEUS, age, now)

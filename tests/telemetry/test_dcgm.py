@@ -38,6 +38,12 @@ def test_a_series_that_is_not_there_is_not_known() -> None:
     assert {r.power, r.ecc_uncorrected_volatile, r.utilisation_gpu, r.memory_total} == {Absence.ERROR}
 
 
+def test_the_total_is_no_sum_of_what_is_only_in_part_there() -> None:
+    parts = {"DCGM_FI_DEV_FB_FREE": 60000, "DCGM_FI_DEV_FB_USED": 21000}
+    assert read({row(): parts})[GPU].readings.memory_total is Absence.ERROR
+    assert read({row(): {**parts, "DCGM_FI_DEV_FB_TOTAL": 81559}})[GPU].readings.memory_total == 81559 << 20
+
+
 @pytest.mark.parametrize(
     "blank", ["9223372036854775794", "2147483634", "140737488355330.000000", "NaN", "-1"]
 )

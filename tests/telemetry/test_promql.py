@@ -89,10 +89,55 @@ async def test_each_node_gets_its_own_series(label: str) -> None:
     assert temperature(intake, "n2", 101.0) == (77.0, Freshness.FRESH)
 
 
+async def test_the_label_node_counts_before_what_the_exporter_calls_its_host() -> None:
+    api = Api([series("DCGM_FI_DEV_GPU_TEMP", SERVER_TIME, "42", Hostname="a-pod", node="n1")])
+    intake = await ask(api, {"collect_s": 1.0})
+    assert temperature(intake, "n1", 101.0) == (42.0, Freshness.FRESH)
+    assert intake.store.node("a-pod") is None
+
+
 async def test_the_age_is_that_of_the_scrape() -> None:
     api = Api([series("DCGM_FI_DEV_GPU_TEMP", SERVER_TIME - 80, "42", node="n1")])
     intake = await ask(api, {"collect_s": 1.0})
     assert temperature(intake, "n1", 100.0)[1] is Freshness.STALE
+
+
+async def test_the_exporters_own_interval_is_added_to_the_age() -> None:
+    api = Api([series("DCGM_FI_DEV_GPU_TEMP", SERVER_TIME - 10, "42", node="n1")])
+    intake = await ask(api, {"collect_s": 30.0})
+    assert temperature(intake, "n1", 105.0) == (42.0, Freshness.FRESH)
+    assert temperature(intake, "n1", 106.0)[1] is Freshness.STALE
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_the_oldest_value_of_a_node_says_how_old_the_node_is(order: int) -> None:
+    both = [
+        series("DCGM_FI_DEV_GPU_TEMP", SERVER_TIME, "42", node="n1"),
+        series("DCGM_FI_DEV_POWER_USAGE", SERVER_TIME - 80, "95", node="n1"),
+    ]
+    intake = await ask(Api(both[::order]), {"collect_s": 1.0})
+    assert temperature(intake, "n1", 100.0)[1] is Freshness.STALE
+
+
+async def test_a_gpu_that_an_exporter_repeats_is_counted_and_not_read() -> None:
+    intake, now = make_intake(), 0.0
+    energy = series("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", SERVER_TIME, "7", node="n1")
+    api = Api([energy, series("DCGM_FI_DEV_GPU_TEMP", SERVER_TIME, "42", node="n1")])
+    app = Starlette(routes=[Route("/api/v1/query", api.query)])
+    async with serving(app, date_header=False) as port, plain_client() as client:
+        source = PrometheusSource(
+            settings=PrometheusSettings(url=f"http://127.0.0.1:{port}", frozen_after_s=120.0),
+            client=client,
+            intake=intake,
+            now=lambda: now,
+            wall=lambda: float(SERVER_TIME),
+        )
+        await source.query_once()
+        assert failed(intake, "frozen") == 0
+        now = 121.0
+        await source.query_once()
+    assert failed(intake, "frozen") == 1
+    assert temperature(intake, "n1", now)[1] is Freshness.STALE
 
 
 @pytest.mark.parametrize(

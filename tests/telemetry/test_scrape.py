@@ -100,3 +100,24 @@ async def test_an_exporter_that_repeats_itself_goes_stale() -> None:
             now += 15.0
     assert temperature(intake, now)[1] is Freshness.STALE
     assert failures(intake, "frozen") > 0
+
+
+async def test_a_target_that_comes_back_is_met_for_the_first_time() -> None:
+    exporter, intake = Exporter(), make_intake()
+    async with serving(exporter.app()) as port, plain_client() as client:
+        targets = {"n1": f"http://127.0.0.1:{port}/metrics"}
+        scraper = DcgmScraper(
+            settings=DcgmSettings(), client=client, intake=intake, now=lambda: 0.0, targets=lambda: targets
+        )
+
+        async def heard(code: int) -> float:
+            exporter.text = exposition({row(): DEFAULT | {"DCGM_FI_DEV_XID_ERRORS": code}})
+            await scraper.scrape_all()
+            return float(intake.metrics.xids.labels(str(code))._value.get())
+
+        assert await heard(0) == 0
+        assert await heard(43) == 1
+        targets, back = {}, targets
+        await scraper.scrape_all()
+        targets = back
+        assert await heard(45) == 0  # the gauge may have said so for days
