@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from extender.selectors.cost import equality, tenth
+from extender.selectors.equality import equal
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, charge, exceeded
-from extender.selectors.values import MapValue, Optional, equal, map_key, no_overload, show, size_of
+from extender.selectors.values import MapValue, Optional, map_key, no_overload, show, size_of
 
 
 def unequal(left: Any, right: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn
 
 from extender.selectors.cost import equality, tenth
+from extender.selectors.equality import equal
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, exceeded
 from extender.selectors.values import (
@@ -17,7 +18,6 @@ from extender.selectors.values import (
     MapValue,
     Optional,
     UInt,
-    equal,
     go_type,
     no_overload,
     show,

@@ -36,6 +36,7 @@ from extender.selectors.closures import (
 from extender.selectors.cost import LIST, MAP, STRUCT, price
 from extender.selectors.declarations import Functions
 from extender.selectors.environment import Environment
+from extender.selectors.equality import equal
 from extender.selectors.errors import CelError
 from extender.selectors.frame import Eval, Frame, charge
 from extender.selectors.library import functions, quantity, regex
@@ -54,15 +55,7 @@ from extender.selectors.planned import (
     membership,
 )
 from extender.selectors.soundness import holds_no_values
-from extender.selectors.values import (
-    MapValue,
-    Optional,
-    UInt,
-    Unnamed,
-    equal,
-    no_overload,
-    show,
-)
+from extender.selectors.values import MapValue, Optional, UInt, Unnamed, no_overload, show
 
 _FIXED: Final = frozenset(
     {"quantity", "semver", "isQuantity", "isSemver", "ip", "cidr", "url", "isIP", "isCIDR", "isURL"}

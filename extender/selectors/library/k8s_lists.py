@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from extender.selectors.declarations import Function, Overload
+from extender.selectors.equality import COMPARABLE, compare, same
 from extender.selectors.errors import CelError
 from extender.selectors.library.operators import add
 from extender.selectors.types import (
@@ -22,7 +23,7 @@ from extender.selectors.types import (
     Type,
     list_of,
 )
-from extender.selectors.values import COMPARABLE, Duration, UInt, compare, no_overload, same
+from extender.selectors.values import Duration, UInt, no_overload
 
 _SUMMABLE: Final[tuple[tuple[str, Type, Any], ...]] = (
     ("int", INT, 0),

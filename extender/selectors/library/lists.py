@@ -6,6 +6,7 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from extender.selectors.declarations import Function, Overload
+from extender.selectors.equality import COMPARABLE, compare, same
 from extender.selectors.errors import CelError
 from extender.selectors.types import (
     BOOL,
@@ -20,7 +21,7 @@ from extender.selectors.types import (
     UINT,
     list_of,
 )
-from extender.selectors.values import COMPARABLE, compare, no_overload, same
+from extender.selectors.values import no_overload
 
 _COMPARABLE_TYPES: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _MAX_RANGE: Final = 1_000_000

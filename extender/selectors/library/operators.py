@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from extender.selectors.declarations import Function, Overload
+from extender.selectors.equality import COMPARABLE, compare, same
 from extender.selectors.errors import CelError
 from extender.selectors.library.regex import matches
 from extender.selectors.types import (
@@ -30,7 +31,6 @@ from extender.selectors.types import (
     map_of,
 )
 from extender.selectors.values import (
-    COMPARABLE,
     INT64_MAX,
     INT64_MIN,
     UINT64_MAX,
@@ -38,9 +38,7 @@ from extender.selectors.values import (
     MapValue,
     Timestamp,
     UInt,
-    compare,
     no_overload,
-    same,
 )
 
 _MIN_TIMESTAMP: Final = -62135596800 * 10**9
