@@ -39,7 +39,7 @@ async def resolve_by_dns(host: str, port: int) -> set[Address]:
 
 
 class Delivery:
-    """The outbox of `poller`. `run()` ends by cancellation only."""
+    """The outbox of `poller`. `run()` ends by cancellation, or by a fault of ours, which ends the agent."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Delivery:
                         self._replicas[address] = replica = _Replica(self, address)
                         tasks[address] = asyncio.create_task(replica.run())
                     self.metrics.replicas.set(len(tasks))
-                await asyncio.sleep(self.settings.resolve_s)
+                await _fault_of(tasks.values(), self.settings.resolve_s)
         finally:
             for task in tasks.values():
                 task.cancel()
@@ -106,6 +106,17 @@ class Delivery:
         if self.settings.target.startswith("http:"):
             found = {a for a in found if is_loopback(a[0])}
         return found
+
+
+async def _fault_of(tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
+    """Wait so long. Raises the fault of the first task that ends: nothing else would tell of it."""
+    pause = asyncio.ensure_future(asyncio.sleep(seconds))
+    try:
+        ended, _ = await asyncio.wait({pause, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        pause.cancel()
 
 
 class _Replica:
@@ -168,7 +179,7 @@ class _Replica:
             )
             good = response.status_code in {HTTPStatus.OK, HTTPStatus.NO_CONTENT}
             outcome = "accepted" if good else str(response.status_code)
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             outcome = "no token"
         except httpx.HTTPError:
             outcome = "unreachable"

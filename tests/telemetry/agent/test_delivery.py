@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 
-from extender.api.telemetry import Device, Readings
+from extender.api.telemetry import Device, Readings, Sample
 from extender.telemetry.agent.book import NodeBook
 from extender.telemetry.agent.clock import Clock
 from extender.telemetry.agent.delivery import Delivery
@@ -159,3 +160,23 @@ async def test_a_long_sample_is_sent_with_gzip(tmp_path: Path) -> None:
         where = (f"127.0.0.1:{port}",)
         async with Sender(tmp_path, "http://localhost:1", addresses=where, compress_above=0).running():
             await until(lambda: len(replica.samples) >= 2)
+
+
+async def test_a_token_that_is_no_text_is_no_token(tmp_path: Path) -> None:
+    sender = Sender(tmp_path, "http://localhost:1", addresses=(f"127.0.0.1:{free_port()}",))
+    (tmp_path / "token").write_bytes(b"\xff")
+    async with sender.running():
+        await until(lambda: sender.sends("no token") >= 2)
+
+
+async def test_a_fault_of_ours_ends_the_delivery_and_does_not_just_silence_a_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = Sender(tmp_path, "http://localhost:1", addresses=(f"127.0.0.1:{free_port()}",), resolve_s=600.0)
+
+    def broken(*_: int) -> Sample:
+        raise ValueError("a fault of ours")
+
+    monkeypatch.setattr(sender.book, "sample", broken)
+    with pytest.raises(ValueError, match="a fault of ours"):
+        await asyncio.wait_for(sender.delivery.run(), 10)
