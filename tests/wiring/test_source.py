@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,52 +11,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.api.core import Pod
 from extender.kube.client import ApiClient
-from extender.kube.kinds import REQUIRED
 from extender.kube.leader_label import LEADER_LABEL
 from extender.model.errors import KubeError, SettingsError
 from extender.settings import load
-from extender.sim.generated import POD_KINDS, asking, fleet
+from extender.sim.generated import POD_KINDS, asking
 from extender.verbs.memory_veto import MEMORY_NEED
 from extender.wiring.core import Core, build_core
 from extender.wiring.source import Cluster, api_client, connect
-from tests.kube.scripted_api import Reply, Request, ScriptedApi, Step, Stored, answer, never, refuse
+from tests.kube.scripted_api import ScriptedApi, Step, Stored, answer, never, refuse
 from tests.wiring.process import ROOT
+from tests.wiring.served import OWN, fleet_with, kubeconfig, serve
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases"
-OWN = "/api/v1/namespaces/berth-system/pods"
 ENVIRON = {
     "BERTH_POLICY__FILE": str(ROOT / "tests" / "wiring" / "data" / "policy.yaml"),
     "BERTH_LEADER_ELECTION__LEASE_DURATION_SECONDS": "1",
     "BERTH_LEADER_ELECTION__RENEW_DEADLINE_SECONDS": "0.8",
     "BERTH_LEADER_ELECTION__RETRY_PERIOD_SECONDS": "0.1",
 }
-
-
-def fleet_with(*pods: Pod) -> dict[str, list[Any]]:
-    objects = fleet(2, plugin_every=0, pending=2)
-    return {**objects, "Pod": list(pods)}
-
-
-def serve(api: ScriptedApi, objects: dict[str, list[Any]]) -> None:
-    """Lists and silent watches of every required kind; no streamed lists."""
-    for kind in REQUIRED:
-        items = msgspec.to_builtins(objects.get(kind.name, []))
-        page = {"metadata": {"resourceVersion": "5"}, "items": items}
-
-        async def step(request: Request, reply: Reply, page: dict[str, Any] = page) -> None:
-            if "sendInitialEvents" in request.query:
-                await refuse(400, "BadRequest")(request, reply)
-            elif "watch" in request.query:
-                await reply.start()
-                await never(request, reply)
-            else:
-                await reply.send(200, page)
-
-        api.on("GET", kind.path("v1"), step)
-    api.on("GET", OWN, answer(200, {"metadata": {}, "items": []}))
-    api.on("PATCH", f"{OWN}/own", answer(200, {}))
 
 
 @pytest.fixture
@@ -238,17 +210,10 @@ async def test_drift_is_checked_as_often_as_the_settings_say(api: ScriptedApi, l
 
 async def test_a_request_ends_after_the_time_of_the_settings(api: ScriptedApi, tmp_path: Path) -> None:
     api.on("GET", "/api/v1/nodes", never)
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "own",
-        "clusters": [{"name": "own", "cluster": {"server": api.url}}],
-        "users": [{"name": "own", "user": {}}],
-        "contexts": [{"name": "own", "context": {"cluster": "own", "user": "own"}}],
+    environ = {
+        "BERTH_KUBE__KUBECONFIG": str(kubeconfig(api, tmp_path)),
+        "BERTH_KUBE__REQUEST_TIMEOUT_SECONDS": "0.05",
     }
-    path = tmp_path / "kubeconfig"
-    path.write_text(json.dumps(kubeconfig))
-    environ = {"BERTH_KUBE__KUBECONFIG": str(path), "BERTH_KUBE__REQUEST_TIMEOUT_SECONDS": "0.05"}
     async with asyncio.timeout(20), await api_client(load(None, environ)) as client:
         with pytest.raises(KubeError, match="TimeoutError"):
             await client.get("/api/v1/nodes")
