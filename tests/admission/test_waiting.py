@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.admission.nudging import FULL_LOOKS, Nudging, Waiting
+from extender.admission.nudging import FULL_LOOKS, FULL_SECONDS, Nudging, Waiting
 from extender.api.core import Pod
 from extender.api.meta import Condition
 from extender.api.telemetry import DeviceState
+from tests.kube.recording import until
 from tests.verbs.live import Live, asking, gpu
 
 LOST = "0/2 nodes are available: {} DeviceLost: the device that the pod would get has fallen off the bus."
@@ -38,8 +40,8 @@ class Scene:
 
     def make(self) -> Nudging:
         """The loop of a new leader."""
-        waiting = Waiting(self.live.ledger, self.live.desk, lambda: self.live.now, lambda: self.enforced)
-        return Nudging(waiting, self.queue, interval_s=1.0)
+        self.waiting = Waiting(self.live.ledger, self.live.desk, lambda: self.live.now, lambda: self.enforced)
+        return Nudging(self.waiting, self.queue, interval_s=1.0)
 
     def lose(self, *nodes: str) -> None:
         for node in nodes:
@@ -115,6 +117,61 @@ async def test_a_pod_that_others_keep_waiting_is_never_asked_about() -> None:
     scene = Scene()
     scene.live.ledger.upserted("Pod", _refused(asking(), "0/2 nodes are available: 2 Insufficient cpu."))
     assert await scene.look() == []
+
+
+async def test_a_node_that_was_refused_after_the_first_look_counts_when_it_is_open_again() -> None:
+    scene = Scene()
+    scene.lose("n0")
+    scene.waits(1)
+    assert await scene.look() == []
+    scene.live.now += FULL_SECONDS
+    scene.lose("n0", "n1")
+    assert await scene.look() == []
+    scene.heal("n1")
+    assert await scene.look() == ["q"]
+
+
+async def test_a_changed_condition_has_all_nodes_asked_at_once() -> None:
+    scene = Scene()
+    scene.lose("n0")
+    scene.waits(1)
+    assert await scene.look() == []
+    scene.lose("n0", "n1")
+    scene.waits(2)
+    assert await scene.look() == []
+    scene.heal("n1")
+    assert await scene.look() == ["q"]
+
+
+async def test_a_pod_of_another_scheduler_is_never_asked_about() -> None:
+    scene = Scene()
+    pod = _refused(asking(), LOST.format(2))
+    spec = msgspec.structs.replace(pod.spec, scheduler_name="another")
+    scene.live.ledger.upserted("Pod", msgspec.structs.replace(pod, spec=spec))
+    assert await scene.look() == []
+    assert len(scene.waiting) == 0
+
+
+async def test_a_pod_that_is_gone_is_forgotten() -> None:
+    scene = Scene()
+    scene.lose("n0", "n1")
+    scene.waits()
+    await scene.look()
+    assert len(scene.waiting) == 1
+    scene.live.ledger.deleted("Pod", _refused(asking(), LOST.format(2)))
+    await scene.look()
+    assert len(scene.waiting) == 0
+
+
+async def test_when_the_lead_is_lost_nobody_waits_for_a_nudge_of_ours_any_more() -> None:
+    scene = Scene()
+    scene.lose("n0", "n1")
+    scene.waits(3)
+    term = asyncio.create_task(scene.nudging.run())
+    await until(lambda: bool(scene.queue.added))
+    term.cancel()
+    await asyncio.gather(term, return_exceptions=True)
+    assert (scene.queue.cleared, len(scene.waiting)) == (1, 0)
 
 
 async def test_a_crowd_is_looked_at_bit_by_bit() -> None:
