@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from extender.api.core import Node
+from extender.api.quantity import QuantityError
 from extender.api.resource import DeviceClass, ResourceClaim
 
 from .evaluator import SelectorEvaluator
@@ -26,7 +27,7 @@ def never_interrupted() -> None:
     """Let an attempt run to its end."""
 
 
-def allocate(  # noqa: PLR0917 - the seam of the room, in the order that design.md gives
+def allocate(  # noqa: PLR0911, PLR0917 - one return for each end; the seam, in design.md's order
     node: Node,
     claims: Sequence[ResourceClaim],
     classes: Mapping[str, DeviceClass],
@@ -63,6 +64,8 @@ def allocate(  # noqa: PLR0917 - the seam of the room, in the order that design.
         )
     except Abort as abort:
         return Failure(abort.scope, abort.text, search.steps if search else 0)
+    except QuantityError as error:  # upstream computes on until its memory ends
+        return Failure("fatal", str(error), search.steps if search else 0)
     except OutOfSteps:
         return GaveUp(steps)
     return Allocation(results, search.steps)

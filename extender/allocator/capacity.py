@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from extender.api.quantity import Quantity
+from extender.api.quantity import Quantity, QuantityError
 
 from .candidates import Capacity
 from .state import Consumption
@@ -172,12 +172,20 @@ def fits(
     allocated: Consumption | None = None,
     allocating: Consumption | None = None,
 ) -> bool:
-    """Tell whether a consumption fits beside what claims hold already and what this attempt has picked."""
+    """Tell whether a consumption fits beside what claims hold already and what this attempt has picked.
+
+    Raise QuantityError for sums too wide to be written out, where the capacity is as wide as that.
+    """
     for name, amount in consumed.items():
-        total = amount
-        for other in (allocated, allocating):
-            if other and name in other:
-                total = other[name].add(total)
-        if total > capacities[name].value:
+        room, total = capacities[name].value, amount
+        try:
+            for other in (allocated, allocating):
+                if other and name in other:
+                    total = other[name].add(total)
+        except QuantityError:
+            if amount > room:
+                return False
+            raise
+        if total > room:
             return False
     return True

@@ -1,6 +1,7 @@
 """The syntax tree of an expression.
 
-Owns the nodes. The checker writes `type`, `overloads` and `name` into them; nothing else changes them.
+Owns the nodes. The checker writes types, overloads, constants and full names of functions into them; nothing
+else changes them.
 """
 
 from __future__ import annotations
@@ -33,26 +34,24 @@ class Literal(Node):
 class Ident(Node):
     """A name; `constant` holds the value when the checker finds that it names a type."""
 
-    __slots__ = ("constant", "name", "resolved")
+    __slots__ = ("constant", "name")
 
     def __init__(self, offset: int, name: str) -> None:
         super().__init__(offset)
         self.name = name
-        self.resolved: Any = None
         self.constant: Any = None
 
 
 class Select(Node):
     """operand.field, or has(operand.field) when `test`."""
 
-    __slots__ = ("constant", "field", "operand", "resolved", "test")
+    __slots__ = ("constant", "field", "operand", "test")
 
     def __init__(self, offset: int, operand: Node, field: str, *, test: bool = False) -> None:
         super().__init__(offset)
         self.operand = operand
         self.field = field
         self.test = test
-        self.resolved: Any = None
         self.constant: Any = None
 
 

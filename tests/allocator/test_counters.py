@@ -67,3 +67,19 @@ def test_reservations_stay_within_what_is_left_and_undoing_restores_it(
         reservation.undo()
     again = [ledger.reserve(candidate) is not None for candidate in pools.candidates]
     assert again.count(True) == len(reservations)
+
+
+def test_a_device_that_gives_counters_back_may_join_a_pool_that_is_overdrawn() -> None:
+    users = [
+        device(name, consumes_counters=[DeviceCounterConsumption("set", {"slots": Counter(amount)})])
+        for name, amount in (("held", "3"), ("giver", "-1"), ("taker", "1"))
+    ]
+    counters = [CounterSet("set", {"slots": Counter("2")})]
+    slices = [slice_of(users, count=2), slice_of([], name="counters", count=2, shared_counters=counters)]
+    pools = gather_pools(NODE, slices, Features(partitionable_devices=True))
+    in_use = AllocatedState.over({DeviceID(DRIVER, "pool-1", "held")})
+    ledger = CounterLedger(pools.by_id, in_use, with_groups=False)
+    _, giver, taker = pools.candidates
+    assert ledger.reserve(taker) is None
+    assert ledger.reserve(giver) is not None
+    assert ledger.reserve(taker) is None

@@ -10,10 +10,12 @@ from extender.allocator import (
     Failure,
     GaveUp,
     NoFit,
+    Outcome,
     SelectorFault,
     allocate,
     gather_pools,
 )
+from extender.api.quantity import Quantity
 from extender.api.resource import (
     Counter,
     CounterSet,
@@ -279,3 +281,38 @@ def test_share_ids_are_the_same_for_the_same_plan_and_differ_between_shares() ->
     assert None not in first
     assert len(set(first)) == 2
     assert ids() == first
+
+
+def _share(size: str, asked: str, held: str) -> Outcome:
+    """One share of `asked` on a device of this size, of which a claim holds some already."""
+    shared = device("gpu", capacity={"memory": capacity(size)}, allow_multiple_allocations=True)
+    gpu = DeviceID(DRIVER, "pool-1", "gpu")
+    in_use = AllocatedState.over(capacity={gpu: {"memory": Quantity.parse(held)}})
+    return attempt([claim(request(amounts={"memory": asked}))], [slice_of([shared])], in_use=in_use)
+
+
+def test_an_amount_too_wide_to_be_added_does_not_fit() -> None:
+    assert isinstance(_share("8", "1e2000000000", "1"), NoFit)
+
+
+def test_a_capacity_too_wide_to_be_computed_with_is_a_failure_and_no_crash() -> None:
+    assert _share("1e2000000000", "1e2000000000", "1") == Failure(
+        "fatal", "quantity needs more than 100000 digits", 1
+    )
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_list_of_which_one_alternative_finds_no_device_does_not_exceed_the_limit(
+    order: tuple[int, int],
+) -> None:
+    forms = (sub("none", 1, "wanted"), sub("many", 33))
+    wanted = claim(alternatives("req", *(forms[place] for place in order)))
+    published = slice_of([device(f"gpu-{i}", {"model": "small"}) for i in range(40)])
+    assert isinstance(attempt([wanted], [published], evaluator=_model("big")), NoFit)
+
+
+def test_a_list_whose_every_alternative_is_too_long_exceeds_the_limit() -> None:
+    wanted = claim(request("first", 30), alternatives("req", sub("three", 3), sub("two", 3)))
+    published = slice_of([device(f"gpu-{i}") for i in range(40)])
+    outcome = attempt([wanted], [published])
+    assert isinstance(outcome, Failure)
