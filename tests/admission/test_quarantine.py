@@ -110,18 +110,33 @@ async def test_a_rule_whose_device_this_process_never_saw_sick_stays_for_the_qui
 
 async def test_a_device_that_falls_silent_keeps_its_rule_for_the_quiet_time() -> None:
     loop = Loop(Rules())
-    await loop.see(make_ward(DEVICES[0], at=0))
-    await loop.see(make_ward(at=1, heard=False))
-    assert loop.rules.held
-    await loop.see(make_ward(at=1 + QUIET_S, heard=False))
+    for at in (0.0, 1.0):
+        await loop.see(make_ward(DEVICES[0], at=at))
+    for at in (2.0, 1 + QUIET_S):
+        await loop.see(make_ward(at=at, heard=False))
+        assert loop.rules.held
+    await loop.see(make_ward(at=2 + QUIET_S, heard=False))
+    assert not loop.rules.held
+
+
+async def test_the_quiet_time_begins_anew_when_the_device_is_sick_again() -> None:
+    loop = Loop(Rules({DEVICES[0]: "rule"}))
+    await loop.see(make_ward(at=0, heard=False))
+    await loop.see(make_ward(DEVICES[0], at=100))
+    for at in (200.0, 199 + QUIET_S):
+        await loop.see(make_ward(at=at, heard=False))
+        assert loop.rules.held
+    await loop.see(make_ward(at=200 + QUIET_S, heard=False))
     assert not loop.rules.held
 
 
 async def test_devices_of_a_node_that_is_sick_as_a_whole_get_no_rule_and_lose_none() -> None:
     loop = Loop(Rules())
-    await loop.see(make_ward(DEVICES[0], at=0))
-    await loop.see(make_ward(at=10 * QUIET_S, doubtful=frozenset(DEVICES[:8])))
-    assert loop.rules.held.keys() == {DEVICES[0]}
+    for at in (0.0, 1.0):
+        await loop.see(make_ward(DEVICES[0], at=at))
+    for at in (2.0, 10 * QUIET_S, 20 * QUIET_S):
+        await loop.see(make_ward(at=at, doubtful=frozenset(DEVICES[:8])))
+        assert loop.rules.held.keys() == {DEVICES[0]}
 
 
 async def test_no_more_than_the_share_is_quarantined_and_the_rest_is_told() -> None:
@@ -160,6 +175,19 @@ async def test_a_fault_of_the_api_server_is_counted_and_tried_again() -> None:
     loop.rules.broken = False
     await loop.see(make_ward(DEVICES[0], at=1))
     assert loop.rules.held
+
+
+async def test_a_write_whose_answer_was_lost_is_looked_for_before_it_is_repeated() -> None:
+    class Losing(Rules):
+        async def taint(self, device: DeviceID, reason: str) -> str | None:
+            await super().taint(device, reason)
+            raise KubeError("no answer")
+
+    loop = Loop(Losing())
+    for at in (0.0, 1.0, 2.0):
+        await loop.see(make_ward(DEVICES[0], at=at))
+    assert loop.rules.written == ["+gpu-0 DeviceLost"]
+    assert (loop.quarantine.failed, loop.quarantine.tainted, loop.rules.lists) == (1, 1, 2)
 
 
 async def test_a_rule_that_somebody_deleted_is_written_again() -> None:
