@@ -25,11 +25,12 @@ from extender.server.verbs import VerbRoutes
 from extender.sim.generated import node_name
 
 DEVICES = 8
-SICK_EVERY = 100  # nodes with an unhealthy first device
+SICK_EVERY = 100  # nodes whose first free device is unhealthy
 SILENT_EVERY = 50  # nodes that nobody has heard for a minute: their readings are stale
 EVERY = 0.01  # seconds between pods
 HEARTBEAT = 15.0
 IN_FLIGHT = 5  # pods whose allocation has not been seen yet: 50 ms of them
+CALLS = 250
 WARMING = 10  # calls that are not counted
 
 
@@ -43,7 +44,7 @@ def run() -> list[Result]:
     fleet = _Fleet()
     without = desk_on(fleet.book, clock=lambda: fleet.now)
     full = desk_on(fleet.book, fleet.live, placements=fleet.placements, clock=lambda: fleet.now)
-    asked = bodies()
+    asked = bodies(CALLS)
     times: dict[VerbRoutes, list[float]] = {without: [], full: []}
     for number, body in enumerate(asked):
         if number == WARMING:
@@ -54,7 +55,8 @@ def run() -> list[Result]:
             times[routes].append(_both(routes, body))
     gc.unfreeze()
     bare, more = (times[routes][WARMING:] for routes in (without, full))
-    share = median(f / b for f, b in zip(more, bare, strict=True)) - 1.0
+    # Two pods, one of each order: who comes second finds the names in the processor's cache.
+    share = median(f / b for f, b in zip(_in_twos(more), _in_twos(bare), strict=True)) - 1.0
     mean = sum(more) / sum(bare) - 1.0
     return [
         at_most(
@@ -67,14 +69,20 @@ def run() -> list[Result]:
     ]
 
 
+def _in_twos(times: list[float]) -> list[float]:
+    return [first + second for first, second in zip(times[::2], times[1::2], strict=True)]
+
+
 def _both(routes: VerbRoutes, body: bytes) -> float:
-    """Seconds of CPU time: what else runs on the machine is not ours."""
+    """Seconds of CPU time: what else runs on the machine is not ours, nor is the bench's own garbage."""
+    gc.collect(0)
     began = thread_time()
     filtered = routes.filter(body)
     spent = thread_time() - began
     args = msgspec.json.decode(body, type=ExtenderArgs)
     names = msgspec.json.decode(filtered, type=ExtenderFilterResult).node_names
     passed = msgspec.json.encode(msgspec.structs.replace(args, node_names=names))
+    gc.collect(0)
     began = thread_time()
     routes.prioritize(passed)
     return spent + thread_time() - began
@@ -161,7 +169,7 @@ def _sample(node: int, sequence: int, dice: random.Random) -> Sample:
                 temperature=dice.randrange(30, 90),
                 throttle=8 if dice.random() < 0.02 else 0,
                 ecc_corrected_volatile=node % 3,
-                remap_pending=int(number == 0 and node % SICK_EVERY == 0),
+                remap_pending=int(number == DEVICES // 2 and node % SICK_EVERY == 5),
             ),
         )
         for number in range(DEVICES)

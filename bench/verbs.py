@@ -57,12 +57,12 @@ def run() -> list[Result]:
     ]
 
 
-def bodies() -> list[bytes]:
+def bodies(calls: int = CALLS) -> list[bytes]:
     """One body a pod, nodes in another order each time, as kube-scheduler's parallel filters leave them."""
     dice = random.Random(7)
     names = [node_name(number) for number in range(NODES)]
     made = []
-    for number in range(CALLS):
+    for number in range(calls):
         dice.shuffle(names)
         args = ExtenderArgs(pod=pod(f"pod-{number}", f"wanted-{number}"), node_names=list(names))
         made.append(msgspec.json.encode(args))
