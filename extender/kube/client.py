@@ -52,6 +52,9 @@ class ApiClient:
         configuration: from `extender.kube.credentials.load`.
         user_agent: what the audit log shows.
         within: seconds for a request that names no time of its own; streams have theirs.
+
+    Raises:
+        KubeError: the configuration's TLS files can't be used.
     """
 
     def __init__(
@@ -113,7 +116,11 @@ class ApiClient:
     async def put(
         self, path: str, body: object, content_type: str = JSON, *, within: float | None = None
     ) -> bytes:
-        """PUT `body`; with metadata.resourceVersion in it, `Conflict` when somebody else wrote first."""
+        """PUT `body`.
+
+        Raises:
+            KubeError: `Conflict` when somebody wrote after the metadata.resourceVersion in it.
+        """
         return await self._call("PUT", path, body, content_type, within=within)
 
     async def patch(
@@ -125,7 +132,11 @@ class ApiClient:
     async def delete(
         self, path: str, body: object = None, content_type: str = JSON, *, within: float | None = None
     ) -> bytes:
-        """DELETE; `body` is DeleteOptions, whose preconditions make a mismatch a `Conflict`."""
+        """DELETE; `body` is DeleteOptions.
+
+        Raises:
+            KubeError: `Conflict` when its preconditions do not hold, `NotFound` when there is no such object.
+        """
         return await self._call("DELETE", path, body, content_type, within=within)
 
     async def pages(

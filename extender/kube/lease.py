@@ -37,6 +37,9 @@ class LeaseTimings:
 
     With the defaults another candidate leads at most duration + two retries (and their requests) after a
     leader was killed: 12 to 13 s.
+
+    Raises:
+        ValueError: two could lead at once, or a leader could not renew in time.
     """
 
     duration: float = 10.0

@@ -65,7 +65,11 @@ class Backoff:
 
 
 class TokenBucket:
-    """At most `burst` at once and `per_second` in the long run. Starts full."""
+    """At most `burst` at once and `per_second` in the long run. Starts full.
+
+    Raises:
+        ValueError: it would never give a token.
+    """
 
     def __init__(self, per_second: float, burst: int, now: float) -> None:
         if per_second <= 0 or burst < 1:
