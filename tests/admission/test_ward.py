@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from extender.admission.ward import Ward, ward
-from extender.api.telemetry import DeviceState, DriverState
+from extender.api.telemetry import Device, DeviceState, DriverState
 from extender.model.device import DeviceID
 from extender.model.reason import Reason
 from tests.verbs.live import DRIVER, Live, gpu
@@ -13,7 +13,7 @@ def look(live: Live) -> Ward:
     return ward(live.ledger.snapshot().topology, live.lookout, live.now)
 
 
-def lost(node: str, number: int) -> object:
+def lost(node: str, number: int) -> Device:
     return msgspec.structs.replace(gpu(node, number), state=DeviceState.LOST)
 
 
@@ -24,7 +24,7 @@ def of(node: str, number: int) -> DeviceID:
 def test_a_sick_device_is_named_and_its_neighbour_is_not() -> None:
     live = Live()
     live.tell_all()
-    live.tell("n0", lost("n0", 0), gpu("n0", 1))  # type: ignore[arg-type]  # replace() forgets the type
+    live.tell("n0", lost("n0", 0), gpu("n0", 1))
     seen = look(live)
     assert seen.sick == {of("n0", 0): Reason.DEVICE_LOST}
     assert not seen.doubtful
