@@ -49,19 +49,22 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
     for veto in desk.vetoes:
         refusals = veto.refuse(question)
         if refusals is not None:
-            more = (refusals.refused > 0) & (refused == 0)
-            refused[more] = refusals.refused[more].astype(np.int16) + len(reasons)
+            at = np.flatnonzero(refusals.refused)
+            at = at[refused[at] == 0]
+            refused[at] = refusals.refused[at].astype(np.int16) + len(reasons)
             if refusals.blocked is not None:
-                blocked += int(np.count_nonzero(more & refusals.blocked))
+                blocked += int(np.count_nonzero(refusals.blocked[at]))
             heard.append((len(reasons), refusals))
             reasons.extend(refusals.reasons)
     notes = tuple(note for _, refusals in heard for note in refusals.notes)
-    if not reasons or not refused.any():
+    bad = np.flatnonzero(refused)
+    if not len(bad):
         return FilterAnswer(question.names, question.slots, notes=notes)
+    numbers = refused[bad]
     counts: dict[Reason, int] = {}
-    for number, amount in zip(*np.unique(refused[refused > 0], return_counts=True), strict=True):
-        reason = reasons[number - 1][0]
-        counts[reason] = counts.get(reason, 0) + int(amount)
+    for (reason, _), amount in zip(reasons, np.bincount(numbers)[1:].tolist(), strict=False):
+        if amount:
+            counts[reason] = counts.get(reason, 0) + amount
 
     def detail(index: int) -> str:
         number = int(refused[index])
@@ -72,15 +75,18 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         return FilterAnswer(
             question.names, question.slots, counts=counts, blocked=blocked, notes=notes, detail=detail
         )
-    passed = list(compress(question.names, (refused == 0).tolist()))
+    keep = refused == 0
+    passed, slots = list(compress(question.names, keep.tobytes())), question.slots[keep]
+    desk.finder.keep(passed, question.snapshot.topology, slots)
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
-    for index in np.nonzero(refused)[0].tolist():
-        reason, text = reasons[refused[index] - 1]
-        into = unresolvable if reason.kind is Kind.UNRESOLVABLE else failed
-        into[question.names[index]] = f"{reason}: {text}"
-    slots = question.slots[refused == 0]
-    desk.finder.keep(passed, question.snapshot.topology, slots)
+    told = [
+        (unresolvable if reason.kind is Kind.UNRESOLVABLE else failed, f"{reason}: {text}")
+        for reason, text in reasons
+    ]
+    for index, number in zip(bad.tolist(), numbers.tolist(), strict=True):
+        into, text = told[number - 1]
+        into[question.names[index]] = text
     error = "" if passed else _error(counts)
     return FilterAnswer(
         passed,
