@@ -23,7 +23,7 @@ from extender.settings import Settings, load, load_model
 from extender.sim.generated import fleet as generated_fleet
 from extender.sim.manifests import Skipped
 from extender.telemetry.agent.run import run_agent
-from extender.telemetry.agent.settings import AgentSettings
+from extender.telemetry.agent.settings import AGENT_PREFIX, AgentSettings
 from extender.verbs.ports import ReadDesk
 from extender.wiring.cluster import cluster_core, cluster_desk
 from extender.wiring.demo import bundled_fleet, play_demo
@@ -31,7 +31,6 @@ from extender.wiring.folder import folder_core, folder_desk, published_devices
 from extender.wiring.service import serve_cluster, serve_embedded
 
 VERSION = version("berth")
-AGENT_PREFIX = "BERTH_AGENT__"
 WIDTH_OF_A_PIPE = 200
 
 

@@ -459,12 +459,12 @@ def load_model(model: type[M], path: Path | None, environ: Mapping[str, str], pr
     raise SettingsError("\n".join(in_file + complaints))
 
 
-def describe() -> Iterator[SettingDoc]:
-    """Every setting, in the order of the model."""
-    for steps, field in leaves(Settings):
+def describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
+    """Every setting of a model, in its order."""
+    for steps, field in leaves(model):
         yield SettingDoc(
             key=".".join(to_camel(step) for step in steps),
-            variable=variable(PREFIX, steps),
+            variable=variable(prefix, steps),
             type=type_text(field.annotation),
             default="required" if field.is_required() else default_text(field.default),
             text=" ".join((field.description or "").split()),

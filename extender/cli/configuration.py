@@ -16,8 +16,11 @@ from extender.cli.schedulerconfig.findings import Finding
 from extender.cli.schedulerconfig.lint import lint
 from extender.cli.settingsdocs import render
 from extender.model.errors import SettingsError
-from extender.settings import load
+from extender.model.variables import variable
+from extender.settings import load, load_model
+from extender.telemetry.agent.settings import AGENT_PREFIX, AgentSettings
 
+NODE_NAME = variable(AGENT_PREFIX, ("node_name",))
 STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 
 File = Annotated[Path, typer.Argument(help="The file.", show_default=False)]
@@ -28,10 +31,18 @@ def config_commands(doors: Doors) -> typer.Typer:
     app = typer.Typer(help="Berth's own settings.", no_args_is_help=True)
 
     @app.command()
-    def check(file: File) -> None:
+    def check(
+        file: File,
+        *,
+        agent: Annotated[bool, typer.Option("--agent", help="It is a node agent's file.")] = False,
+    ) -> None:
         """Name every fault of a settings file, with its line."""
         try:
-            load(file, doors.environ)
+            if agent:
+                # Its Pod is told by a variable where it runs.
+                load_model(AgentSettings, file, {NODE_NAME: "any", **doors.environ}, AGENT_PREFIX)
+            else:
+                load(file, doors.environ)
         except SettingsError as error:
             for line in str(error).splitlines():
                 doors.console.print(Text(line), soft_wrap=True)

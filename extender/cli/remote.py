@@ -95,7 +95,10 @@ class RemoteDesk:
         return self._ask(request, missing_ok=missing_ok)
 
     def _post(self, body: Mapping[str, object], *, missing_ok: bool = False) -> Any:
-        request = self._client.build_request("POST", f"{self._url}/api/v1/explain", json=body)
+        try:
+            request = self._client.build_request("POST", f"{self._url}/api/v1/explain", json=body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise RemoteError(f"pod: can't be written as JSON: {error}") from error
         return self._ask(request, missing_ok=missing_ok)
 
     def _ask(self, request: httpx.Request, *, missing_ok: bool) -> bytes | None:

@@ -1,6 +1,6 @@
-"""The page of all settings, made from the model.
+"""The page of all settings, of the service and of the node agent, made from their models.
 
-Never: a word that is not in the model, but for the heading.
+Never: a word that is not in a model, but for the headings.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from extender.settings import SettingDoc, describe
+from extender.settings import PREFIX, SettingDoc, Settings, describe
+from extender.telemetry.agent.settings import AGENT_PREFIX, AgentSettings
 
 HEAD = """\
 # Settings
 
-Made from `extender/settings.py` by `berth config docs`; change it there.
+Made by `berth config docs` from `extender/settings.py` and `extender/telemetry/agent/settings.py`; change it
+there.
 
 `berth serve --config FILE` reads one YAML file. Every setting can also be given by its variable, which wins
 over the file; lists and mappings are then written as JSON. Without a file and variables the defaults below
@@ -22,14 +24,27 @@ fault with its line.
 """
 
 
+AGENT = """
+# The node agent
+
+`berth agent --config FILE` reads its own file in the same way; `berth config check --agent FILE` looks at it.
+Times end in `S` for seconds or `Ms` for milliseconds.
+"""
+
+COLUMNS = "\n| setting | variable | type | default | meaning |\n|---|---|---|---|---|\n"
+
+
 def render() -> str:
     """The page, in Markdown."""
-    return HEAD + "".join(_sections())
+    agent = "".join(map(_row, describe(AgentSettings, AGENT_PREFIX)))
+    return HEAD + "".join(_sections()) + AGENT + COLUMNS + agent
 
 
 def _sections() -> Iterator[str]:
-    for section, settings in itertools.groupby(describe(), key=lambda doc: doc.key.split(".")[0]):
-        yield f"\n## {section}\n\n| setting | variable | type | default | meaning |\n|---|---|---|---|---|\n"
+    for section, settings in itertools.groupby(
+        describe(Settings, PREFIX), key=lambda doc: doc.key.split(".")[0]
+    ):
+        yield f"\n## {section}\n{COLUMNS}"
         for doc in settings:
             yield _row(doc)
 

@@ -53,6 +53,19 @@ def test_the_shipped_settings_are_good(run: Run) -> None:
     assert run("config", "check", str(ROOT / "deploy/base/files/berth.yaml")).status == 0
 
 
+def test_the_shipped_settings_of_the_agent_are_good(run: Run) -> None:
+    assert (
+        run("config", "check", "--agent", str(ROOT / "deploy/components/agent/files/agent.yaml")).status == 0
+    )
+
+
+def test_each_fault_of_an_agents_settings_is_a_line_too(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, "listenPort: 9401\nserver: {port: 1}\n")
+    ended = run("config", "check", "--agent", path)
+    assert ended.status == 1
+    assert ended.out.startswith(f"{path}:2: server: ")
+
+
 def test_the_page_of_settings_is_up_to_date(run: Run) -> None:
     assert run("config", "docs").out == render()
     assert (ROOT / "docs" / "settings.md").read_text() == render(), (

@@ -113,6 +113,14 @@ def test_a_file_without_a_usable_pod_is_an_error(
     assert complaint in ended.err
 
 
+def test_a_pod_that_json_can_not_say_is_an_error(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("{kind: Pod, spec: {priority: .nan}}")
+    ended = run("explain", str(path))
+    assert ended.status == 2
+    assert ended.err.startswith("pod: can't be written as JSON: ")
+
+
 def test_an_unknown_pod_is_an_error_that_names_it(run: Run) -> None:
     ended = run("explain", "nobody")
     assert (ended.status, ended.err) == (2, "pod default/nobody is not known\n")

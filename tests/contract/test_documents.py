@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from extender import settings
 from extender.model.reason import Reason
 from extender.observability.metrics import Metrics
+from extender.telemetry.agent.settings import AGENT_PREFIX, AgentSettings
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
@@ -22,8 +23,12 @@ def _read(name: str) -> str:
 
 def test_every_setting_is_documented_with_its_variable() -> None:
     text = _read("settings.md")
-    assert [each.key for each in settings.describe() if f"`{each.key}`" not in text] == []
-    assert [each.variable for each in settings.describe() if f"`{each.variable}`" not in text] == []
+    every = [
+        *settings.describe(settings.Settings, settings.PREFIX),
+        *settings.describe(AgentSettings, AGENT_PREFIX),
+    ]
+    assert [each.key for each in every if f"`{each.key}`" not in text] == []
+    assert [each.variable for each in every if f"`{each.variable}`" not in text] == []
 
 
 def test_every_reason_is_documented() -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.errors import SettingsError
-from extender.settings import Settings, describe, load
+from extender.settings import PREFIX, Settings, describe, load
+from extender.telemetry.agent.settings import AgentSettings
 
 
 def write(folder: Path, text: str) -> Path:
@@ -175,7 +176,8 @@ def test_the_process_environment_is_not_read_behind_our_back(monkeypatch: pytest
 
 
 def test_every_setting_says_what_it_is() -> None:
-    assert [doc.key for doc in describe() if not doc.text] == []
+    for model in (Settings, AgentSettings):
+        assert [doc.key for doc in describe(model, PREFIX) if not doc.text] == []
 
 
 @given(st.text(max_size=200))

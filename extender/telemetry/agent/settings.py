@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from extender.model.addresses import is_loopback
 
+AGENT_PREFIX = "BERTH_AGENT__"
+"""Of the variables, as BERTH_ is of the service's."""
+
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 
 
