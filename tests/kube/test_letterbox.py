@@ -73,6 +73,18 @@ async def test_it_is_synced_when_every_kind_is(api: ScriptedApi, client: ApiClie
     assert sink.names("Pod") == ["p1"]
 
 
+async def test_it_is_not_synced_before_it_knows_which_optional_kinds_there_are(
+    api: ScriptedApi, client: ApiClient
+) -> None:
+    api.on("GET", "/api/v1/nodes", collection("n1"))
+    api.on("GET", "/api/v1/pods", collection())
+    api.on("GET", DRA, never)
+    sink = RecordingSink()
+    async with running(client, sink) as letterbox:
+        await until(lambda: letterbox.synced_kinds() == {"Node": True, "Pod": True})
+        assert not letterbox.synced
+
+
 async def test_optional_kinds_come_and_go_with_what_is_served(api: ScriptedApi, client: ApiClient) -> None:
     api.on("GET", "/api/v1/nodes", collection("n1"))
     api.on("GET", "/api/v1/pods", collection())

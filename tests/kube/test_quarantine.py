@@ -40,6 +40,18 @@ async def test_our_rules_are_found_by_device_and_strangers_are_not(
     assert await quarantine(client).ours() == {GPU: NAME}
 
 
+@pytest.mark.parametrize(
+    "selector", [None, {}, {"driver": GPU.driver}, {"driver": GPU.driver, "pool": "node-1"}]
+)
+async def test_a_rule_that_names_no_single_device_is_about_none(
+    api: ScriptedApi, client: ApiClient, selector: dict[str, str] | None
+) -> None:
+    wide = rule()
+    wide["spec"]["deviceSelector"] = selector
+    api.on("GET", RULES, answer(200, {"items": [wide], "metadata": {}}))
+    assert await quarantine(client).ours() == {}
+
+
 async def test_a_device_is_tainted_in_the_version_that_is_served(api: ScriptedApi, client: ApiClient) -> None:
     api.on("POST", "/apis/resource.k8s.io/v1/devicetaintrules", answer(201, {}))
     assert await quarantine(client, version="v1").taint(GPU, "DeviceLost") == NAME
