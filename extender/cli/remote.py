@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import pydantic
 
-from extender.model.addresses import is_loopback
+from extender.model.addresses import is_http_url, is_loopback
 from extender.model.errors import BerthError
 from extender.server import models
 from extender.verbs.views import DecisionView, ExplainView, FleetView, GangView, NodeView
@@ -41,10 +41,10 @@ class RemoteDesk:
     """
 
     def __init__(self, url: str, token: str = "", ca_file: Path | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not is_http_url(url):
             raise RemoteError(f"{url!r} is no http or https URL")
-        if token and parts.scheme == "http" and not is_loopback(parts.hostname):
+        parts = urlsplit(url)
+        if token and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             raise RemoteError(f"{url}: a token never goes over plain HTTP to another machine")
         self._url = url.rstrip("/")
         try:

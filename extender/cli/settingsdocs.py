@@ -14,7 +14,7 @@ from extender.telemetry.agent.settings import AGENT_PREFIX, AgentSettings
 HEAD = """\
 # Settings
 
-Made by `berth config docs` from `extender/settings.py` and `extender/telemetry/agent/settings.py`; change it
+Made by `berth config docs` from `extender/settings/` and `extender/telemetry/agent/settings.py`; change it
 there.
 
 `berth serve --config FILE` reads one YAML file. Every setting can also be given by its variable, which wins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -173,6 +174,26 @@ def test_settings_are_frozen() -> None:
 def test_the_process_environment_is_not_read_behind_our_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTH_SERVER__PORT", "999")
     assert load(None, {}).server.port == 8080
+
+
+@pytest.mark.parametrize(
+    ("setting", "fault"),
+    [
+        ("dcgm: {pattern: 'http://{nod}:9400/metrics'}", "must say {node} where the node's name belongs"),
+        ("dcgm: {pattern: '{node}:9400/metrics'}", "must be an http or https URL"),
+        ("dcgm: {targets: {a: 'http://a:9400', b: 'ftp://b'}}", "b must be an http or https URL"),
+        ("prometheus: {url: 'prometheus:9090'}", "must be an http or https URL"),
+        ("prometheus: {url: 'http://[::1'}", "must be an http or https URL"),
+    ],
+)
+def test_an_address_that_nothing_could_be_read_from_is_a_fault(
+    tmp_path: Path, setting: str, fault: str
+) -> None:
+    path = tmp_path / "berth.yaml"
+    path.write_text(f"telemetry:\n  {setting}\n")
+    with pytest.raises(SettingsError, match=re.escape(fault)) as caught:
+        load(path, {})
+    assert str(caught.value).startswith(f"{path}:2: telemetry.")
 
 
 def test_every_setting_says_what_it_is() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from extender.model.addresses import is_loopback
+from extender.model.addresses import is_http_url, is_loopback
 
 AGENT_PREFIX = "BERTH_AGENT__"
 """Of the variables, as BERTH_ is of the service's."""
@@ -100,9 +100,9 @@ class AgentSettings(BaseModel):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        url = urlsplit(self.target)
-        if url.scheme not in {"https", "http"} or not url.hostname:
+        if not is_http_url(self.target):
             raise ValueError(f"target: {self.target!r} is not an http or https URL")
+        url = urlsplit(self.target)
         if url.scheme == "http" and not all(
             is_loopback(split_address(a)[0]) for a in self.addresses or (url.netloc,)
         ):
