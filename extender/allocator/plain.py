@@ -8,7 +8,7 @@ Never: constraints, counters, shared devices, prioritized lists, mode All, admin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from extender.inventory.devices import Int32
 from extender.inventory.topology import Topology
 
 Bool = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,23 +56,44 @@ class PlainFit:
             rows.extend(order[chosen].tolist())
         return rows
 
-    def devices(self, slots: Int32) -> Int32:
+    def devices(self, slots: Int32, places: CandidatePlaces) -> Int32:
         """The same rows for `slots` int32[m] at once, int32[k, m]; of no meaning where nothing fits."""
-        topology, left = self.topology, self.available
         rows: list[Int32] = []
-        for position, request in enumerate(self.requests):
-            candidates = left & request.usable
-            counts = topology.per_node(candidates) if position else self.free
-            at = np.flatnonzero(candidates)
-            begins = np.cumsum(counts, dtype=np.int32) - counts
-            places = begins[slots] + np.arange(request.count, dtype=np.int32)[:, None]
+        for request, (at, begins) in zip(self.requests, places.of(self), strict=True):
+            wanted = begins[slots] + np.arange(request.count)[:, None]
             if len(at):
-                rows.append(topology.order[at.take(places, mode="clip")])
+                rows.append(self.topology.order[at.take(wanted, mode="clip")])
             else:
-                rows.append(np.full(places.shape, -1, np.int32))
-            if position + 1 < len(self.requests):
-                left = left & ~_first(topology, candidates, request.count)
+                rows.append(np.full(wanted.shape, -1, np.int32))
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+
+class CandidatePlaces:
+    """Where the devices stand that each request of a fit may take; of the fit asked about last.
+
+    filter and prioritize ask about the same fit. A fit does not hold them itself: decision records keep fits
+    for long, and these are large.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[PlainFit, Sequence[tuple[Places, Places]]] | None = None
+
+    def of(self, fit: PlainFit) -> Sequence[tuple[Places, Places]]:
+        """By request: places in topology order, intp[n], and which of them is a node's first, intp[slots]."""
+        if self._last is None or self._last[0] is not fit:
+            self._last = (fit, list(_places(fit)))
+        return self._last[1]
+
+
+def _places(fit: PlainFit) -> Iterator[tuple[Places, Places]]:
+    left = fit.available
+    for position, request in enumerate(fit.requests):
+        candidates = left & request.usable
+        counts = fit.topology.per_node(candidates) if position else fit.free
+        begins: Places = np.cumsum(counts, dtype=np.intp) - counts
+        yield np.flatnonzero(candidates), begins
+        if position + 1 < len(fit.requests):
+            left = left & ~_first(fit.topology, candidates, request.count)
 
 
 def fit_plain(topology: Topology, available: Bool, requests: Sequence[PlainRequest]) -> PlainFit:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.allocator.demand import Demand
-from extender.allocator.plain import PlainFit, PlainRequest, fit_plain
+from extender.allocator.plain import CandidatePlaces, PlainFit, PlainRequest, fit_plain
 from extender.allocator.prediction import Pick, Predictions, Unpredicted, status_of
 from extender.allocator.requests import MAX_RESULTS
 from extender.allocator.taints import blocking_taints, tolerated
@@ -90,6 +90,7 @@ class _Picks:
     plain: PlainFit | None
     planned: Sequence[_Planned]
     searched: Searched | None
+    places: CandidatePlaces
 
     def picks(self, slot: int) -> Sequence[Pick]:
         found = self.searched.picks(slot) if self.searched is not None else None
@@ -105,7 +106,8 @@ class _Picks:
         )
 
     def devices(self, slots: Int32) -> Int32:
-        rows = self.plain.devices(slots) if self.plain is not None else np.zeros((0, len(slots)), np.int32)
+        empty = np.zeros((0, len(slots)), np.int32)
+        rows = self.plain.devices(slots, self.places) if self.plain is not None else empty
         if self.searched is not None:
             found, searched = self.searched.devices(slots)
             rows = np.where(searched, *_as_high(found, rows))
@@ -135,6 +137,7 @@ class Predictor:
         self._taints = CodedColumn(lambda _, device: blocking_taints(device))
         self._available: tuple[object, Topology, frozenset[int], Bool] | None = None
         self._last: tuple[tuple[object, ...], PlainFit] | None = None
+        self._places = CandidatePlaces()
 
     def predict(
         self, demand: Demand, slots: Int32, snapshot: Snapshot, assumed: frozenset[int] = frozenset()
@@ -149,7 +152,8 @@ class Predictor:
         held = tuple(_held(demand, topology))
         if demand.missing:
             status[:] = status_of(Unpredicted.CLAIM_UNKNOWN)
-            return Predictions(topology, slots, status, free, total, _Picks((), None, (), None), {})
+            nothing = _Picks((), None, (), None, self._places)
+            return Predictions(topology, slots, status, free, total, nothing, {})
         on_plugin = _left_to_plugins(demand, slots, snapshot)
         asked = np.where(on_plugin, -1, slots)
         planned = _plan(demand, snapshot)
@@ -175,7 +179,7 @@ class Predictor:
             notes = {int(indices[at]): note for at, note in found.notes.items()}
         status[on_plugin] = status_of(Unpredicted.COUNT_ONLY)
         status[slots < 0] = status_of(Unpredicted.NODE_UNKNOWN)
-        picks = _Picks(held, fit, planned or (), found)
+        picks = _Picks(held, fit, planned or (), found, self._places)
         return Predictions(topology, slots, status, free, total, picks, notes)
 
     def _fit(

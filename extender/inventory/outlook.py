@@ -71,8 +71,7 @@ class Outlook:
 
     def of_slot(self, slot: int) -> Int32:
         """Rows of a node's own devices, int32[k]."""
-        topology = self.topology
-        return topology.order[topology.starts[slot] : topology.starts[slot + 1]]
+        return self.topology.devices_of(slot)
 
     def published_not_seen(self) -> Iterator[tuple[str, DeviceID]]:
         """Accelerators by node of which telemetry knows nothing."""
@@ -216,7 +215,7 @@ class Lookout:
         gpus: Int32,
         unpublished: dict[int, tuple[str, ...]],
     ) -> None:
-        mine = topology.order[topology.starts[slot] : topology.starts[slot + 1]]
+        mine = topology.devices_of(slot)
         unpublished.pop(slot, None)
         node = self.store.node(topology.names[slot]) if topology.names[slot] else None
         if node is None:

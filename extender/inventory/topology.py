@@ -68,6 +68,10 @@ class Topology:
         lengths = np.diff(self.starts)
         return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
 
+    def devices_of(self, slot: int) -> Int32:
+        """Rows of a node's own devices, in the allocator's order, int32[k]."""
+        return self.order[self.starts[slot] : self.starts[slot + 1]]
+
     def per_node(self, mask: Bool) -> Int32:
         """Count by slot of the devices for which `mask` (bool[n], in `order`) holds, int32[slots]."""
         running = np.zeros(len(mask) + 1, np.int32)

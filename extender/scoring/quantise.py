@@ -40,10 +40,12 @@ def _floors(values: Float64, width: float) -> list[float]:
     floors: list[float] = []
     rest = values
     while len(rest) and len(floors) < BEST:
-        near = rest[rest >= rest.max() - _NEAR * width]  # the next ranks lie here, if values lie close
-        while len(near) and len(floors) < BEST:
-            floors.append(float(near.max()) - width)
-            near = near[near < floors[-1]]
+        # The next ranks lie here, if values lie close.
+        near = np.sort(rest[rest >= rest.max() - _NEAR * width])
+        left = len(near)
+        while left and len(floors) < BEST:
+            floors.append(float(near[left - 1]) - width)
+            left = int(near.searchsorted(floors[-1]))
         rest = rest[rest < floors[-1]] if len(floors) < BEST else rest[:0]
     return floors
 

@@ -41,7 +41,7 @@ class Telemetry:
         marks.look(outlook, candidates.thresholds, now)
         if not marks.anything:
             return _abstained(candidates)
-        scores = self._load.look(outlook, marks, candidates.assumed, now)
+        scores = self._load.look(snapshot.topology, marks, candidates.assumed, now)
         least = np.full(len(snapshot.topology.names) + 1, np.inf, np.float32)  # the last: no known node
         for rows in candidates.devices():
             np.minimum(least[:-1], scores[rows], out=least[:-1])
@@ -58,10 +58,9 @@ class Telemetry:
             return "no device is predicted: as the median device"
         worst = min(rows, key=lambda row: float(self._marks.score[row]))
         words = list(self._said(outlook, worst, candidates.thresholds, now))
-        self._load.look(outlook, self._marks, candidates.assumed, now)
+        self._load.look(outlook.topology, self._marks, candidates.assumed, now)
         if self._load.any:
-            share = self._load.of(worst, int(candidates.slots[index]))
-            words.append(f"{share:.0%} more load expected of pods just placed")
+            words.append(f"{self._load.of(worst):.0%} more load expected of pods just placed")
         more = f" (worst of {len(rows)})" if len(rows) > 1 else ""
         return f"{outlook.topology.table.ids[worst].device}{more}: {', '.join(words)}"
 

@@ -60,15 +60,13 @@ class Refusals:
     """`refused` int8[n]: 0 passes, k means `reasons[k - 1]`.
 
     The texts have no numbers or names that differ from node to node (events are aggregated by text);
-    `detail(i)`, asked by explain only, has them. `blocked` bool[n]: refused for the device that first fit
-    takes, while others of the node are fit, free and enough. `notes` is for whoever owns the pod: what could
-    not be used of it.
+    `detail(i)`, asked by explain only, has them. `notes` is for whoever owns the pod: what could not be used
+    of it.
     """
 
     refused: Int8
     reasons: Sequence[tuple[Reason, str]]
     detail: Callable[[int], str] = no_detail
-    blocked: Bool | None = None
     notes: Sequence[str] = ()
 
 

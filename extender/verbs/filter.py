@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 
 import numpy as np
 
@@ -21,9 +20,8 @@ class FilterAnswer:
     """Names that pass, refused ones with a text, or an error (then kube-scheduler drops the rest).
 
     `slots` int32[n] belong to `passed` (-1: a node that the ledger does not know); None in an echo.
-    `counts` has refusals by reason, also those that shadow mode or the switch did not enforce. `blocked`
-    counts nodes whose first device is unhealthy while others would do (DeviceUnhealthyBlocksNode). `notes`
-    says what could not be used of the pod. `detail(i)` has numbers and names about candidate i, if refused.
+    `counts` has refusals by reason, also those that shadow mode or the switch did not enforce. `notes` says
+    what could not be used of the pod. `detail(i)` has numbers and names about candidate i, if refused.
     """
 
     passed: Sequence[str]
@@ -32,7 +30,6 @@ class FilterAnswer:
     unresolvable: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     counts: Mapping[Reason, int] = field(default_factory=dict)
-    blocked: int = 0
     notes: Sequence[str] = ()
     detail: Callable[[int], str] = no_detail
 
@@ -45,15 +42,12 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
     refused = np.zeros(len(question.names), np.int16)
     reasons: list[tuple[Reason, str]] = []
     heard: list[tuple[int, Refusals]] = []
-    blocked = 0
     for veto in desk.vetoes:
         refusals = veto.refuse(question)
         if refusals is not None:
             at = np.flatnonzero(refusals.refused)
             at = at[refused[at] == 0]
             refused[at] = refusals.refused[at].astype(np.int16) + len(reasons)
-            if refusals.blocked is not None:
-                blocked += int(np.count_nonzero(refusals.blocked[at]))
             heard.append((len(reasons), refusals))
             reasons.extend(refusals.reasons)
     notes = tuple(note for _, refusals in heard for note in refusals.notes)
@@ -72,11 +66,8 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         return said[-1].detail(index) if said else ""
 
     if not enforce:
-        return FilterAnswer(
-            question.names, question.slots, counts=counts, blocked=blocked, notes=notes, detail=detail
-        )
-    keep = refused == 0
-    passed, slots = list(compress(question.names, keep.tobytes())), question.slots[keep]
+        return FilterAnswer(question.names, question.slots, counts=counts, notes=notes, detail=detail)
+    passed, slots = _without(question.names, bad.tolist()), question.slots[refused == 0]
     desk.finder.keep(passed, question.snapshot.topology, slots)
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
@@ -95,10 +86,20 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         unresolvable,
         error,
         counts,
-        blocked,
         notes,
         detail,
     )
+
+
+def _without(names: Sequence[str], refused: Sequence[int]) -> list[str]:
+    """The names but for those at `refused`, which are in order; few are refused, so whole runs are copied."""
+    passed: list[str] = []
+    begin = 0
+    for at in refused:
+        passed += names[begin:at]
+        begin = at + 1
+    passed += names[begin:]
+    return passed
 
 
 def _error(counts: Mapping[Reason, int]) -> str:

@@ -26,7 +26,7 @@ Bool = npt.NDArray[np.bool_]
 Int8 = npt.NDArray[np.int8]
 
 BLOCKS_NODE: Final = "DeviceUnhealthyBlocksNode"
-"""A sick free first device keeps a pod from its fit neighbours: no refusal of its own, counted and shown."""
+"""A sick free first device keeps a pod from its fit neighbours: no refusal of its own, but explained."""
 
 _FIT: Final = np.int8(127)
 _NAMED: Final = 8  # neighbours named in explain
@@ -66,12 +66,7 @@ class HealthVeto:
         self._refuse_counted(question, outlook, refused)
         if not refused.any():
             return None
-        blocked = np.zeros(len(refused), np.bool_)
-        bad = np.nonzero((refused > 0) & (refused <= len(BY_GRAVITY)))[0]
-        blocked[bad] = _others_would_do(question, outlook, bad)
-        return Refusals(
-            refused, _REASONS, lambda i: self._detail(question, outlook, i, blocks=bool(blocked[i])), blocked
-        )
+        return Refusals(refused, _REASONS, lambda i: self._detail(question, outlook, i, int(refused[i])))
 
     def _refuse_counted(self, question: Question, outlook: Outlook, refused: Int8) -> None:
         """Device plugins: the kubelet picks the device, so only counts are known."""
@@ -93,7 +88,7 @@ class HealthVeto:
             ):
                 refused[index] = number + 2 * len(BY_GRAVITY)
 
-    def _detail(self, question: Question, outlook: Outlook, index: int, *, blocks: bool) -> str:
+    def _detail(self, question: Question, outlook: Outlook, index: int, number: int) -> str:
         slot = int(question.slots[index])
         table = outlook.topology.table
         said = []
@@ -112,7 +107,7 @@ class HealthVeto:
         if slot in outlook.sick and question.predictions.reason(index) is Unpredicted.COUNT_ONLY:
             node = outlook.sick[slot]
             said.append(f"{node.unfit} of {node.gpus} GPUs are unfit")
-        if blocks:
+        if 0 < number <= len(BY_GRAVITY) and _others_would_do(question, outlook, index):
             rows = outlook.of_slot(slot)
             fit = rows[(outlook.unfit[rows] == 0) & ~question.snapshot.occupancy.taken[rows]].tolist()
             names = ", ".join(table.ids[row].device for row in fit[:_NAMED])
@@ -124,10 +119,11 @@ def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
     """The gravest code among the devices predicted for each candidate, int8[n]; 0 where all are fit."""
     predictions, demand = question.predictions, question.demand
     worst = np.zeros(len(question.slots), np.int8)
-    suspected = predictions.predicted
-    if not demand.allocated:  # a claim's device may be another node's
-        suspected &= outlook.sick_devices[np.maximum(question.slots, 0)] > 0
-    at = np.nonzero(suspected)[0]
+    if demand.allocated:  # a claim's device may be another node's
+        at = np.flatnonzero(predictions.predicted)
+    else:
+        at = np.flatnonzero(outlook.sick_devices.take(question.slots, mode="clip"))
+        at = at[(question.slots[at] >= 0) & (predictions.status[at] == 0)]
     admin = _admin_requests(demand)
     if admin:  # who looks after devices may look at sick ones
         for index in at.tolist():
@@ -153,13 +149,12 @@ def _admin_requests(demand: Demand) -> set[tuple[str, str]]:
     }
 
 
-def _others_would_do(question: Question, outlook: Outlook, at: npt.NDArray[np.intp]) -> Bool:
-    """Candidates `at` with enough matching devices but for the sick ones, bool[len(at)]; rather too few."""
-    free = ~question.snapshot.occupancy.taken[outlook.sick_rows]
-    sick = np.bincount(outlook.sick_slots[free], minlength=len(outlook.sick_devices))
-    wanted = len(set(question.predictions.rows(int(at[0])))) if len(at) else 0  # as many on every node
-    enough: Bool = question.predictions.free[at] - sick[question.slots[at]] >= wanted
-    return enough
+def _others_would_do(question: Question, outlook: Outlook, index: int) -> bool:
+    """Whether candidate `index` has enough matching devices but for the sick ones; rather too few."""
+    rows = outlook.of_slot(int(question.slots[index]))
+    sick = int(np.count_nonzero((outlook.unfit[rows] > 0) & ~question.snapshot.occupancy.taken[rows]))
+    wanted = len(set(question.predictions.rows(index)))
+    return int(question.predictions.free[index]) - sick >= wanted
 
 
 def _asked(demand: Demand, patterns: Iterable[str]) -> dict[str, int]:
