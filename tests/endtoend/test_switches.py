@@ -32,7 +32,7 @@ class Switch:
     """The ConfigMap `berth-safety`, and when a replica has read it.
 
     What a replica made of it is read from its log, where it says each change; what the switch does to a veto
-    is proved in the room of the verbs.
+    that is in force is proved in test_telemetry.
     """
 
     def __init__(self, deployed: Deployed) -> None:

@@ -126,6 +126,19 @@ class TestVetoes:
         assert time.monotonic() - well <= 10
         assert NUDGE in here.fleet.pods()["waits"]["metadata"]["annotations"]
 
+    def test_the_switch_opens_a_refused_node_and_closes_it_again(self, here: Wards) -> None:
+        inject(here.agents[FIRST], "uncorrectable ECC")
+        here.wait_refused("EccUncorrectable")
+        here.fleet.create([here.pod("waits", only=FIRST)])
+        until(lambda: "1 EccUncorrectable:" in here.message("waits"), said=lambda: here.message("waits"))
+        with here.vetoes_off():
+            assert here.placed("waits") == f"{FIRST}/gpu-0"
+            here.clear()
+            assert here.place("first", prefer=FIRST) == f"{FIRST}/gpu-0"
+            here.clear()
+        here.wait_refused("EccUncorrectable")
+        assert here.place("later", prefer=FIRST).startswith(SECOND)
+
     def test_foreign_memory_counts_for_the_pods_that_it_leaves_too_little(self, here: Wards) -> None:
         here.agents[FIRST].gpus.put({"gpu0.mem_used": 75 << 30, "gpu0.procs": f"4194303:{75 << 30}"})
         here.wait_refused("MemoryHeldOutside", "40Gi")

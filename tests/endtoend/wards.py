@@ -166,6 +166,17 @@ class Wards:
         found = (c for c in conditions(self.fleet.pods()[name]) if c["type"] == "PodScheduled")
         return next((c.get("message", "") for c in found if c["status"] == "False"), "")
 
+    @contextlib.contextmanager
+    def vetoes_off(self) -> Iterator[None]:
+        """Throw the switch, as a person would, and put it back."""
+        off, on = ({"data": {"vetoes": value}} for value in ("off", None))
+        self.admin.patch("v1", "ConfigMap", "berth-safety", off, manifests.NAMESPACE)
+        try:
+            self.wait_open()
+            yield
+        finally:
+            self.admin.patch("v1", "ConfigMap", "berth-safety", on, manifests.NAMESPACE)
+
     # ---- what Berth knows
 
     def refusals(self, need: str = "", replica: Replica | None = None) -> dict[str, str]:
