@@ -25,6 +25,9 @@ _MAX_DIGITS: Final = 100_000
 _CHUNK: Final = 4_000
 """Digits converted at a time: CPython refuses to convert longer texts (sys.int_max_str_digits)."""
 _HUGE: Final = 400
+_LONG: Final = 2_048
+"""Bits from which on factors are divided out many at a time: one by one a long number takes seconds."""
+_MANY: Final = 256
 _WRAPPING: Final = frozenset({1, 2, 3, 6, 9})
 """Powers of ten that upstream multiplies by at once; their product wraps around where others give 0."""
 
@@ -187,8 +190,7 @@ class Quantity:
         """Return value / 10**scale as int64, rounded.
 
         Scaled integers round away from zero; an overflow wraps around or gives 0, by the power. Decimals
-        round up (upstream adds 1 to the
-        truncated quotient, so -1.5 becomes 0) and an overflow wraps around.
+        round up (upstream adds 1 to the truncated quotient, so -1.5 becomes 0) and an overflow wraps around.
         """
         difference = self._exponent - scale
         if not self._decimal:
@@ -222,6 +224,14 @@ class Quantity:
             base = math.inf * self.sign()
         return base if exponent == 0 else base * _float_power(exponent)
 
+    def is_wider_than(self, digits: int) -> bool:
+        """Tell whether sums and comparisons with it can need more than about so many digits."""
+        return (
+            self._exponent < -digits
+            or self._unscaled.bit_length() > 4 * digits
+            or (self._unscaled != 0 and self._exponent > digits)
+        )
+
     def sign(self) -> int:
         """Return -1, 0 or 1."""
         return (self._unscaled > 0) - (self._unscaled < 0)
@@ -250,7 +260,7 @@ class Quantity:
     # -- arithmetic ------------------------------------------------------------------------------------
 
     def add(self, other: Quantity) -> Quantity:
-        """Return the sum; a zero takes the other's format."""
+        """Return the sum; a zero takes the other's format. Raise QuantityError for one of too many digits."""
         kind = self._format
         if not self._decimal and not other._decimal:
             if self._unscaled == 0:
@@ -261,7 +271,7 @@ class Quantity:
         return self._plus_decimal(other._unscaled, other._exponent, kind)
 
     def sub(self, other: Quantity) -> Quantity:
-        """Return the difference; a zero takes the other's format."""
+        """Return the difference; a zero takes the other's format. Raise QuantityError as `add` does."""
         kind = other._format if self._unscaled == 0 else self._format
         if self._decimal or other._decimal:
             return self._plus_decimal(-other._unscaled, other._exponent, kind)
@@ -430,9 +440,11 @@ def _strip(value: int, factor: int, *, held_as_int: bool) -> tuple[int, int]:
     times = 0
     if held_as_int and value == _INT64_MIN:
         return value, 0
-    while value and value % factor == 0:
-        value //= factor
-        times += 1
+    for step in (_MANY, 1) if value.bit_length() > _LONG else (1,):
+        power = factor**step
+        while value and value % power == 0:
+            value //= power
+            times += step
     return value, times
 
 

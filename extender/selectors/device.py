@@ -11,6 +11,7 @@ from typing import Any
 from extender.api.quantity import Quantity, QuantityError
 from extender.api.resource import DeviceAttribute
 from extender.model.device import DeviceFacts
+from extender.selectors.library.quantity import bounded
 from extender.selectors.semver import Semver, SemverError
 from extender.selectors.values import MapValue
 
@@ -77,7 +78,7 @@ class Prepared:
 
     def _quantity(self, name: str, value: Any) -> Quantity | None:
         try:
-            return Quantity.of(value)
+            return bounded(Quantity.of(value))
         except QuantityError as error:
             self._fail(f"capacity {name}: {error}")
             return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from extender.api.quantity import Quantity, QuantityError
+from extender.api.quantity import Quantity
 from extender.selectors.ast import Call, Fold, Ident, Literal, Node, Select, children
 from extender.selectors.device import Prepared
 from extender.selectors.environment import Environment
@@ -215,13 +215,9 @@ def _quantity_gap(own: Quantity, wanted: Quantity) -> str:
     if order == 0:
         return f"equals {wanted}"
     sign, word = ("<", "short") if order < 0 else (">", "over by")
+    missing = wanted.sub(own) if order < 0 else own.sub(wanted)
     same = _in_unit(wanted, own)
-    shown = f"{own} {sign} {wanted}{f' = {same}' if same else ''}"
-    try:
-        missing = wanted.sub(own) if order < 0 else own.sub(wanted)
-    except QuantityError:  # too far apart to be written down
-        return shown
-    return f"{shown}, {word} {missing}"
+    return f"{own} {sign} {wanted}{f' = {same}' if same else ''}, {word} {missing}"
 
 
 def _in_unit(quantity: Quantity, model: Quantity) -> str | None:
@@ -274,10 +270,7 @@ def _shown(value: Any) -> str:
 def _distance(own: Any, other: Any) -> float:
     """How far two values are apart; unlike types are farthest."""
     if isinstance(own, Quantity) and isinstance(other, Quantity):
-        try:
-            return abs(own.sub(other).as_approximate_float())
-        except QuantityError:
-            return float("inf")
+        return abs(own.sub(other).as_approximate_float())
     if isinstance(own, Semver) and isinstance(other, Semver):
         mine, theirs = (own.major, own.minor, own.patch), (other.major, other.minor, other.patch)
         gaps = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]

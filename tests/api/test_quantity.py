@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -235,3 +236,12 @@ def test_a_sum_past_every_float_is_infinite() -> None:
     huge = Quantity.parse("1e999")
     assert Quantity.parse("2").add(huge).as_approximate_float() == float("inf")
     assert Quantity.parse("2").sub(huge).as_approximate_float() == float("-inf")
+
+
+@pytest.mark.parametrize("zeros", [255, 256, 257, 600, 99_000])
+def test_a_long_row_of_zeros_is_written_and_hashed_as_its_power(zeros: int) -> None:
+    began = time.process_time()
+    quantity = Quantity.parse(f"3{'0' * zeros}e0")
+    assert str(quantity) == f"{3 * 10 ** (zeros % 3)}e{zeros - zeros % 3}"
+    assert hash(quantity) == hash(Quantity.parse(f"3e{zeros}"))
+    assert time.process_time() - began < 2.0  # one zero at a time took a minute of the longest

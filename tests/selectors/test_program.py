@@ -288,3 +288,26 @@ def test_only_short_texts_are_remembered_by_a_constant_pattern() -> None:
     assert search(long, "a")
     after = [sys.getrefcount(text) for text in (short, long)]
     assert [new - old for old, new in zip(before, after, strict=True)] == [1, 0]
+
+
+@pytest.mark.parametrize("text", ["1e1001", "-1e2000000000", "1" * 1_300, "0e-5000"])
+def test_a_quantity_too_long_to_be_computed_with_is_an_error(text: str) -> None:
+    verdict = program(f"quantity('{text}').compareTo(quantity('1')) >= 0").evaluate(GPU)
+    assert verdict.error == "quantity needs more than 1000 digits"
+    facts = DeviceFacts(driver="d", capacity={"m": DeviceCapacity(value=text)})
+    assert program("true").evaluate(facts).error == "capacity m: quantity needs more than 1000 digits"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lists.range(20000).all(x, sign(quantity('1e99999').add(x)) == 1)",
+        "lists.range(20000).all(x, sign(quantity('1e999').add(x)) == 1)",
+        "cel.bind(y, quantity('1e999').add(1), lists.range(20000).all(x, quantity('1e999').isLessThan(y)))",
+    ],
+)
+def test_long_quantities_do_not_hold_an_evaluation_up(text: str) -> None:
+    compiled = program(text)
+    began = time.process_time()
+    compiled.evaluate(GPU)
+    assert time.process_time() - began < 5.0  # 124 s with quantities of any length

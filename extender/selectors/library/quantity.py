@@ -10,11 +10,21 @@ from extender.selectors.errors import CelError
 from extender.selectors.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 from extender.selectors.values import SumQuantity
 
+_MAX_DIGITS: Final = 1_000
+"""Digits that a quantity may have: no cost counts the work of computing with longer ones."""
+
+
+def bounded(value: Quantity) -> Quantity:
+    """The quantity; raise QuantityError when evaluation could hardly end with such long ones."""
+    if value.is_wider_than(_MAX_DIGITS):
+        raise QuantityError(f"quantity needs more than {_MAX_DIGITS} digits")
+    return value
+
 
 def parse(text: Any) -> Quantity:
     """`quantity(string)`."""
     try:
-        return Quantity.parse(text)
+        return bounded(Quantity.parse(text))
     except QuantityError as error:
         raise CelError(str(error)) from error
 
@@ -37,19 +47,13 @@ def _as_integer(value: Any) -> int:
 def _sum(left: Any, right: Any) -> Quantity:
     if not isinstance(right, Quantity):
         right = Quantity(int(right), format="DecimalExponent")
-    try:
-        return SumQuantity.from_quantity(left.add(right))
-    except QuantityError as error:
-        raise CelError(str(error)) from error
+    return SumQuantity.from_quantity(left.add(right))
 
 
 def _difference(left: Any, right: Any) -> Quantity:
     if not isinstance(right, Quantity):
         right = Quantity(int(right), format="DecimalExponent")
-    try:
-        return SumQuantity.from_quantity(left.sub(right))
-    except QuantityError as error:
-        raise CelError(str(error)) from error
+    return SumQuantity.from_quantity(left.sub(right))
 
 
 def _compare(left: Any, right: Any) -> int:
