@@ -45,9 +45,9 @@ class Outlook:
     """Arrays by device row of `topology`.
 
     `rows` and `gpus` int32[rows]: telemetry's row of the device and of the whole GPU under it, -1 where there
-    is none. `unfit` int8[rows]: 0, or k for `BY_GRAVITY[k - 1]`; of devices in local pools. `sick_devices`
-    int32[slots] counts them, `sick_rows` int32[m] names them, `sick_slots` int32[m] says where they are.
-    `entirely` bool[slots]: no published accelerator of the node is fit. `sick`: nodes by slot on which
+    is none. `unfit` int8[rows]: 0, or k for `BY_GRAVITY[k - 1]`; of devices in local pools. `partly`
+    bool[slots]: a device of the node is unfit. `entirely` bool[slots]: no published accelerator of it is fit.
+    `sick`: nodes by slot on which
     anything is unfit, published or not. `accelerator` bool[rows]: of a driver whose devices telemetry is
     expected to see. `unpublished`: uuids by slot that telemetry sees and nobody publishes.
     """
@@ -56,9 +56,7 @@ class Outlook:
     rows: Int32
     gpus: Int32
     unfit: Int8
-    sick_devices: Int32
-    sick_rows: Int32
-    sick_slots: Int32
+    partly: Bool
     entirely: Bool
     sick: Mapping[int, SickNode]
     accelerator: Bool
@@ -171,16 +169,14 @@ class Lookout:
         self._slot_of, self._layouts, self._layout = slots, layouts, self.store.layout
         nobody = np.zeros(topology.rows, np.int8)
         accelerator = self._accelerator.where(topology.table, bool)[: topology.rows]
-        none, nowhere = np.zeros(0, np.int32), np.zeros(len(topology.names), np.int32)
+        nowhere = np.zeros(len(topology.names), np.bool_)
         return Outlook(
             topology=topology,
             rows=rows,
             gpus=gpus,
             unfit=nobody,
-            sick_devices=nowhere,
-            sick_rows=none,
-            sick_slots=none,
-            entirely=nowhere > 0,
+            partly=nowhere,
+            entirely=nowhere,
             sick={},
             accelerator=accelerator,
             unpublished=unpublished,
@@ -251,13 +247,10 @@ class Lookout:
             unfit[joined.of_slot(verdict.slot)] = verdict.codes
         counts = topology.per_node(unfit[topology.order] > 0)
         expected = topology.per_node(joined.accelerator[topology.order])
-        sick = np.nonzero(unfit)[0].astype(np.int32)
         return replace(
             joined,
             unfit=unfit,
-            sick_devices=counts,
-            sick_rows=sick,
-            sick_slots=self._slot_of[sick],
+            partly=counts > 0,
             entirely=(expected > 0) & (counts == expected),
             sick={verdict.slot: verdict.node for verdict in self._verdicts.values()},
         )

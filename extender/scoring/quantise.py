@@ -20,7 +20,7 @@ Int8 = npt.NDArray[np.int8]
 
 BEST = 10
 SAME = 0.01  # of the range
-_NEAR = 3 * BEST  # widths of a rank
+_NEAR = 1.5 * BEST  # widths of a rank
 
 
 def quantise(values: Float64) -> Int8:
@@ -40,12 +40,10 @@ def _floors(values: Float64, width: float) -> list[float]:
     floors: list[float] = []
     rest = values
     while len(rest) and len(floors) < BEST:
-        # The next ranks lie here, if values lie close.
-        near = np.sort(rest[rest >= rest.max() - _NEAR * width])
-        left = len(near)
-        while left and len(floors) < BEST:
-            floors.append(float(near[left - 1]) - width)
-            left = int(near.searchsorted(floors[-1]))
+        near = rest[rest >= rest.max() - _NEAR * width]  # the next ranks lie here, if values lie close
+        while len(near) and len(floors) < BEST:
+            floors.append(float(near.max()) - width)
+            near = near[near < floors[-1]]
         rest = rest[rest < floors[-1]] if len(floors) < BEST else rest[:0]
     return floors
 

@@ -45,20 +45,25 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
     for veto in desk.vetoes:
         refusals = veto.refuse(question)
         if refusals is not None:
-            at = np.flatnonzero(refusals.refused)
+            at = np.flatnonzero(refusals.refused > 0)
             at = at[refused[at] == 0]
             refused[at] = refusals.refused[at].astype(np.int16) + len(reasons)
             heard.append((len(reasons), refusals))
             reasons.extend(refusals.reasons)
     notes = tuple(note for _, refusals in heard for note in refusals.notes)
-    bad = np.flatnonzero(refused)
+    bad = np.flatnonzero(refused > 0)
     if not len(bad):
         return FilterAnswer(question.names, question.slots, notes=notes)
     numbers = refused[bad]
     counts: dict[Reason, int] = {}
-    for (reason, _), amount in zip(reasons, np.bincount(numbers)[1:].tolist(), strict=False):
+    failed: dict[str, str] = {}
+    unresolvable: dict[str, str] = {}
+    told: dict[int, tuple[dict[str, str], str]] = {}
+    for number, amount in enumerate(np.bincount(numbers).tolist()):
         if amount:
+            reason, text = reasons[number - 1]
             counts[reason] = counts.get(reason, 0) + amount
+            told[number] = unresolvable if reason.kind is Kind.UNRESOLVABLE else failed, f"{reason}: {text}"
 
     def detail(index: int) -> str:
         number = int(refused[index])
@@ -69,14 +74,8 @@ def filter_nodes(desk: Desk, question: Question, *, enforce: bool) -> FilterAnsw
         return FilterAnswer(question.names, question.slots, counts=counts, notes=notes, detail=detail)
     passed, slots = _without(question.names, bad.tolist()), question.slots[refused == 0]
     desk.finder.keep(passed, question.snapshot.topology, slots)
-    failed: dict[str, str] = {}
-    unresolvable: dict[str, str] = {}
-    told = [
-        (unresolvable if reason.kind is Kind.UNRESOLVABLE else failed, f"{reason}: {text}")
-        for reason, text in reasons
-    ]
     for index, number in zip(bad.tolist(), numbers.tolist(), strict=True):
-        into, text = told[number - 1]
+        into, text = told[number]
         into[question.names[index]] = text
     error = "" if passed else _error(counts)
     return FilterAnswer(

@@ -61,7 +61,7 @@ class HealthVeto:
         if not outlook.sick:
             return None
         refused = _worst_predicted(question, outlook)
-        bad = np.nonzero(refused)[0]
+        bad = np.flatnonzero(refused > 0)
         refused[bad[outlook.entirely[question.slots[bad]]]] += len(BY_GRAVITY)
         self._refuse_counted(question, outlook, refused)
         if not refused.any():
@@ -122,7 +122,7 @@ def _worst_predicted(question: Question, outlook: Outlook) -> Int8:
     if demand.allocated:  # a claim's device may be another node's
         at = np.flatnonzero(predictions.predicted)
     else:
-        at = np.flatnonzero(outlook.sick_devices.take(question.slots, mode="clip"))
+        at = np.flatnonzero(outlook.partly.take(question.slots, mode="clip"))
         at = at[(question.slots[at] >= 0) & (predictions.status[at] == 0)]
     admin = _admin_requests(demand)
     if admin:  # who looks after devices may look at sick ones

@@ -65,7 +65,7 @@ def test_made_step_by_step_it_is_what_is_made_at_once(steps: list[tuple[str, str
     order = topology.order
     for name in ("rows", "gpus", "unfit"):
         assert getattr(seen, name)[order].tolist() == getattr(fresh, name)[order].tolist(), name
-    for name in ("sick_devices", "entirely"):
+    for name in ("partly", "entirely"):
         assert getattr(seen, name).tolist() == getattr(fresh, name).tolist(), name
     assert (seen.sick, seen.unpublished) == (fresh.sick, fresh.unpublished)
     table = topology.table
@@ -106,7 +106,7 @@ def test_what_changes_is_seen_at_once_and_in_the_gravest_words() -> None:
         Reason.ECC_UNCORRECTABLE,
         Reason.ROW_REMAP_PENDING,
     ]
-    assert seen.sick_devices.tolist() == [1, 0, 0]
+    assert seen.partly.tolist() == [True, False, False]
 
 
 def test_devices_of_other_drivers_are_not_expected_and_never_sick() -> None:
