@@ -394,6 +394,10 @@ class _Planner:
 
 def _watched(function: str, plans: list[Plan], nodes: list[Node]) -> list[Plan]:
     """The plans, counting the work of a function that looks into its arguments."""
+    place, least = work.READING.get(function, (len(plans), 0))
+    if place < len(plans) and not isinstance(plans[place], Const):
+        reading = Computed(work.read(evaluator(plans[place]), least))
+        return [*plans[:place], reading, *plans[place + 1 :]]
     if function not in work.VISITING or (
         function in {"_==_", "_!=_"} and any(holds_no_values(n) for n in nodes)
     ):

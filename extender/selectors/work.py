@@ -15,6 +15,10 @@ from extender.selectors.frame import Eval, Frame
 from extender.selectors.values import MapValue, Optional
 
 _CONTAINERS: Final = frozenset({list, MapValue, Optional})
+_FREE_LENGTH: Final = 64
+"""Longest text whose reading is not counted."""
+_ZONE: Final = 600
+"""Work of looking a time zone up in files."""
 _NESTED_WEIGHT: Final = 8
 """Nested values are visited more slowly than flat lists."""
 
@@ -63,6 +67,18 @@ def visited(arg: Eval, *, pairwise: bool = False) -> Eval:
     return run
 
 
+def read(arg: Eval, least: int) -> Eval:
+    """The argument's closure, which counts a long text by its characters; any text counts `least`."""
+
+    def run(frame: Frame) -> Any:
+        value = arg(frame)
+        if type(value) is str and (least or len(value) > _FREE_LENGTH):
+            spend(frame, max(least, len(value)))
+        return value
+
+    return run
+
+
 def made(run: Eval, weight: int = 1) -> Eval:
     """The closure, which counts the length of what it makes."""
 
@@ -94,6 +110,28 @@ VISITING: Final = PAIRWISE | {
     "join",
 }
 """Functions that look into their arguments."""
+READING: Final = {
+    "int": (0, 0),
+    "uint": (0, 0),
+    "double": (0, 0),
+    "duration": (0, 0),
+    **dict.fromkeys(
+        (
+            "getFullYear",
+            "getMonth",
+            "getDayOfYear",
+            "getDayOfMonth",
+            "getDate",
+            "getDayOfWeek",
+            "getHours",
+            "getMinutes",
+            "getSeconds",
+            "getMilliseconds",
+        ),
+        (1, _ZONE),
+    ),
+}
+"""Functions that read a text at a constant price: which argument it is, and the least work of reading it."""
 MAKING: Final = {
     "_+_": 1,
     "replace": 1,

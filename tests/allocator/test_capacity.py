@@ -148,3 +148,10 @@ def test_a_negative_minimum_trips_the_guard_of_thousandths_as_upstream_does() ->
     with pytest.raises(CapacityFault, match="passes the milli-value range"):
         calculate_consumed(Quantity.parse("1Gi"), capacity, fractional=True)
     assert calculate_consumed(Quantity.parse("1"), capacity, fractional=False) == Quantity.parse("1")
+
+
+def test_an_amount_of_nothing_is_no_fault() -> None:
+    capacities = {"memory": _capacity({"value": "8"})}
+    assert resolve_consumption(_quantities({"memory": "0"}), capacities, fractional=True) == {
+        "memory": Quantity.parse("0")
+    }

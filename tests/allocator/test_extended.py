@@ -146,3 +146,16 @@ def test_the_claim_can_be_allocated() -> None:
     outcome = attempt([made.claim], [slice_of([device("a"), device("b")])], classes=classes)
     assert isinstance(outcome, Allocation)
     assert names(outcome) == [["a", "b"]]
+
+
+def test_of_init_containers_that_need_as_much_the_first_names_the_request() -> None:
+    pod = _pod(
+        _container("main", {"cpu": "1"}),
+        init=(_container("first", {_GPU: "2"}), _container("second", {_GPU: "2"})),
+    )
+    made = _made(pod)
+    assert _requests(made) == [("container-0-request-0", "gpus", 2)]
+    assert _mappings(made) == [
+        ("first", _GPU, "container-0-request-0"),
+        ("second", _GPU, "container-0-request-0"),
+    ]

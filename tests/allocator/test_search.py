@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from extender.allocator import (
     AllocatedState,
@@ -19,9 +20,11 @@ from extender.api.quantity import Quantity
 from extender.api.resource import (
     Counter,
     CounterSet,
+    DeviceClaimConfiguration,
     DeviceCounterConsumption,
     DeviceTaint,
     DeviceToleration,
+    OpaqueDeviceConfiguration,
     ResourceSlice,
 )
 from extender.model.device import DeviceFacts, DeviceID
@@ -316,3 +319,19 @@ def test_a_list_whose_every_alternative_is_too_long_exceeds_the_limit() -> None:
     published = slice_of([device(f"gpu-{i}") for i in range(40)])
     outcome = attempt([wanted], [published])
     assert isinstance(outcome, Failure)
+
+
+def test_configuration_for_a_list_reaches_the_alternative_that_was_chosen() -> None:
+    wanted = claim(alternatives("req", sub("big", 1, "wanted"), sub("small")), request("other"))
+    opaque = OpaqueDeviceConfiguration(DRIVER, {"k": 1})
+    config = [
+        DeviceClaimConfiguration(["req"], opaque),
+        DeviceClaimConfiguration(["req/big"], opaque),
+        DeviceClaimConfiguration(["req", "other"], opaque),
+    ]
+    spec = structs.replace(wanted.spec, devices=structs.replace(wanted.spec.devices, config=config))
+    published = slice_of([device(f"gpu-{i}", {"model": "small"}) for i in range(2)])
+    outcome = attempt([structs.replace(wanted, spec=spec)], [published], evaluator=_model("big"))
+    assert isinstance(outcome, Allocation)
+    written = outcome.results[0].devices.config or []
+    assert [(one.source, one.requests) for one in written] == [("FromClaim", ["req"]), ("FromClaim", None)]

@@ -160,6 +160,10 @@ def test_what_is_no_quantity_is_refused_with_upstreams_message(text: str, messag
         ("1Gi", (2**30, True)),
         ("512Mi", (2**29, True)),
         ("0.5Gi", (0, False)),
+        ("99Ti", (99 * 2**40, True)),
+        ("100Ti", (0, False)),
+        ("99999999999Ki", (99999999999 * 2**10, True)),
+        ("1Pi", (0, False)),
         ("1500m", (0, False)),
         ("1000m", (0, False)),
         ("9223372036854775807", (0, False)),
@@ -245,3 +249,8 @@ def test_a_long_row_of_zeros_is_written_and_hashed_as_its_power(zeros: int) -> N
     assert str(quantity) == f"{3 * 10 ** (zeros % 3)}e{zeros - zeros % 3}"
     assert hash(quantity) == hash(Quantity.parse(f"3e{zeros}"))
     assert time.process_time() - began < 2.0  # one zero at a time took a minute of the longest
+
+
+def test_a_binary_result_of_1024_has_a_suffix_and_a_smaller_one_has_none() -> None:
+    assert str(Quantity.parse("8Ki").sub(Quantity.parse("7Ki"))) == "1Ki"
+    assert str(Quantity.parse("8Ki").sub(Quantity.parse("7169"))) == "1023"

@@ -311,3 +311,26 @@ def test_long_quantities_do_not_hold_an_evaluation_up(text: str) -> None:
     began = time.process_time()
     compiled.evaluate(GPU)
     assert time.process_time() - began < 5.0  # 124 s with quantities of any length
+
+
+_ROUNDS = "!lists.range(90000).exists(x, {})"
+_DIGITS = "9" * 9_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"cel.bind(s, '{_DIGITS[:4000]}', int(s) == 1)",
+        f"cel.bind(s, '{_DIGITS}', double(s) == 1.0)",
+        f"cel.bind(s, '{_DIGITS[:4000]}s', duration(s) == duration('1s'))",
+        f"cel.bind(z, '{_DIGITS[:4000]}:0', timestamp('2000-01-01T00:00:00Z').getHours(z) == 7)",
+        "timestamp('2000-01-01T00:00:00Z').getHours('No/Where' + string(x)) == 7",
+    ],
+    ids=["int", "double", "duration", "offset", "zone"],
+)
+def test_long_texts_that_are_read_again_and_again_do_not_hold_an_evaluation_up(body: str) -> None:
+    compiled = program(_ROUNDS.format(body))
+    began = time.process_time()
+    verdict = compiled.evaluate(GPU)
+    assert time.process_time() - began < 5.0  # up to half a minute where nothing is counted
+    assert verdict.error == "operation cancelled: the values that the expression makes are too large"
