@@ -28,7 +28,6 @@ AGENT = """
 # The node agent
 
 `berth agent --config FILE` reads its own file in the same way; `berth config check --agent FILE` looks at it.
-Times end in `S` for seconds or `Ms` for milliseconds.
 """
 
 COLUMNS = "\n| setting | variable | type | default | meaning |\n|---|---|---|---|---|\n"

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 NAMESPACE = "berth-agent"
 HEARTBEAT_S = 1.0
 _QUICK = {
-    "pollS": 0.2,
-    "processesS": 0.5,
-    "eventGapS": 0.05,
-    "eventWaitMs": 100,
-    "firstDeadlineS": 20.0,
-    "deadlineS": 1.0,
-    "publishGraceS": 2.0,
-    "reapS": 1.0,
-    "restartMinS": 0.1,
-    "restartMaxS": 0.5,
-    "heartbeatS": HEARTBEAT_S,
-    "sendGapS": 0.05,
-    "sendBackoffMaxS": 0.5,
-    "resolveS": 1.0,
+    "pollSeconds": 0.2,
+    "processesSeconds": 0.5,
+    "eventGapSeconds": 0.05,
+    "eventWaitMilliseconds": 100,
+    "firstDeadlineSeconds": 20.0,
+    "deadlineSeconds": 1.0,
+    "publishGraceSeconds": 2.0,
+    "reapSeconds": 1.0,
+    "restartMinSeconds": 0.1,
+    "restartMaxSeconds": 0.5,
+    "heartbeatSeconds": HEARTBEAT_S,
+    "sendGapSeconds": 0.05,
+    "sendBackoffMaxSeconds": 0.5,
+    "resolveSeconds": 1.0,
 }
 
 

@@ -77,7 +77,7 @@ async def test_sequence_numbers_grow_and_nothing_is_refused(
 async def test_a_heartbeat_comes_without_change_and_a_change_ahead_of_it(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
-    start_agent(heartbeat_s=600.0)
+    start_agent(heartbeat_seconds=600.0)
     await until(lambda: replica.state() == "ok")
     gpus.put({"gpu0.temp": 77})
     await until(lambda: reading(replica, FIRST, "temperature") == 77)
@@ -86,7 +86,7 @@ async def test_a_heartbeat_comes_without_change_and_a_change_ahead_of_it(
 async def test_an_xid_reaches_the_replica_with_its_instance(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
-    start_agent(heartbeat_s=600.0)
+    start_agent(heartbeat_seconds=600.0)
     await until(lambda: replica.state() == "ok")
     gpus.xid(1, 94, gi=7, ci=0)
     gpus.xid(1, 79)
@@ -149,7 +149,7 @@ async def test_a_gpu_that_needs_a_reset_says_so(
 
 
 async def test_memory_health_is_read(replica: Replica, start_agent: StartAgent, gpus: State) -> None:
-    start_agent(heartbeat_s=600.0)
+    start_agent(heartbeat_seconds=600.0)
     await until(lambda: replica.state() == "ok")
     gpus.put({"gpu0.ecc_unc_vol": 3, "gpu0.remap_pending": 1, "gpu0.remap_failed": 1, "gpu0.field.230": 4})
     await until(lambda: reading(replica, FIRST, "ecc_uncorrected_volatile") == 3)
@@ -201,7 +201,7 @@ async def test_mig_devices_come_with_parent_and_placement(
 
 
 async def test_gpus_appear_and_vanish(replica: Replica, start_agent: StartAgent, gpus: State) -> None:
-    start_agent(heartbeat_s=600.0)
+    start_agent(heartbeat_seconds=600.0)
     await until(lambda: replica.state() == "ok")
     gpus.gpus(4)
     await until(lambda: state_of(replica, gpu_uuid(3)) is DeviceState.OK)
@@ -251,7 +251,7 @@ async def test_a_driver_update_restarts_the_reader(
 async def test_a_hung_call_is_reported_before_the_reader_is_killed(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
-    agent = start_agent(publish_grace_s=5.0)
+    agent = start_agent(publish_grace_seconds=5.0)
     await until(lambda: replica.state() == "ok")
     (reader,) = agent.readers()
     alive_when_reported: list[bool] = []
@@ -291,7 +291,7 @@ async def test_a_reader_in_uninterruptible_sleep_is_killed_and_replaced(
 async def test_a_library_that_hangs_as_a_whole_keeps_one_reader_at_a_time(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
-    agent = start_agent(first_deadline_s=3.0)  # a loaded machine starts Python in less
+    agent = start_agent(first_deadline_seconds=3.0)  # a loaded machine starts Python in less
     most = 0
 
     def one_at_a_time() -> bool:
@@ -313,7 +313,7 @@ async def test_slow_calls_within_the_deadline_are_only_slow(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
     gpus.put({"gpu0.delay_ms.nvmlDeviceGetTemperature": 100})
-    agent = start_agent(deadline_s=5.0)
+    agent = start_agent(deadline_seconds=5.0)
     await until(lambda: len(replica.samples) >= 3)
     assert {str(s.driver.state) for s in replica.samples} <= {"ok", "starting"}
     assert await agent.metric('berth_agent_reader_ends_total{why="hung"}') == 0
@@ -342,7 +342,7 @@ async def test_a_failing_event_wait_makes_devices_suspect_and_heals(
 
 async def test_processes_are_listed_rarely(replica: Replica, start_agent: StartAgent, tmp_path: Path) -> None:
     log = tmp_path / "calls"
-    start_agent(log=log, processes_s=600.0)
+    start_agent(log=log, processes_seconds=600.0)
     await until(lambda: len(replica.samples) >= 3)
     await until(lambda: _calls(log, "nvmlDeviceGetTemperature") >= 10)
     # Two calls ask for the size and the list; with no process one is enough. Once for each GPU.
@@ -371,7 +371,7 @@ async def test_the_token_is_read_at_each_send(
 async def test_the_agent_serves_its_last_sample_and_metrics(
     replica: Replica, start_agent: StartAgent, gpus: State
 ) -> None:
-    agent = start_agent(heartbeat_s=600.0)
+    agent = start_agent(heartbeat_seconds=600.0)
     await until(lambda: replica.state() == "ok")
     answer = await agent.get("/sample")
     assert [d["uuid"] for d in answer.json()["devices"]] == [FIRST, SECOND]

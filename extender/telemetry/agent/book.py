@@ -39,14 +39,14 @@ class NodeBook:
         boot_id: str,
         agent_id: str,
         bounds: ChangeBounds,
-        xid_keep_s: float,
+        xid_keep_seconds: float,
         name_pods: Callable[[Iterable[Process]], tuple[Process, ...]] = tuple,
     ) -> None:
         self._node = node
         self._boot_id = boot_id
         self._agent_id = agent_id
         self._bounds = bounds
-        self._keep_ns = int(xid_keep_s * 1e9)
+        self._keep_ns = int(xid_keep_seconds * 1e9)
         self._name_pods = name_pods
         self._sequence = 0
         self._serial = 0

@@ -87,7 +87,7 @@ class Delivery:
                         self._replicas[address] = replica = _Replica(self, address)
                         tasks[address] = asyncio.create_task(replica.run())
                     self.metrics.replicas.set(len(tasks))
-                await _fault_of(tasks.values(), self.settings.resolve_s)
+                await _fault_of(tasks.values(), self.settings.resolve_seconds)
         finally:
             for task in tasks.values():
                 task.cancel()
@@ -136,7 +136,7 @@ class _Replica:
         self.tried_version = 0
 
     async def run(self) -> None:
-        backoff = Backoff(self._settings.send_gap_s, self._settings.send_backoff_max_s)
+        backoff = Backoff(self._settings.send_gap_seconds, self._settings.send_backoff_max_seconds)
         while True:
             async with self._client() as client:
                 while await self._send(client):
@@ -155,13 +155,15 @@ class _Replica:
             verify=trust,
             trust_env=False,  # no proxy ever sees the token
             follow_redirects=False,
-            timeout=self._settings.send_timeout_s,
+            timeout=self._settings.send_timeout_seconds,
         )
 
     async def _until_due(self) -> None:
-        await asyncio.sleep(self._settings.send_gap_s)
+        await asyncio.sleep(self._settings.send_gap_seconds)
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, self._settings.heartbeat_s - self._settings.send_gap_s)):
+            async with asyncio.timeout(
+                max(0.0, self._settings.heartbeat_seconds - self._settings.send_gap_seconds)
+            ):
                 while self.tried_version >= self._book.version:
                     self.poked.clear()
                     await self.poked.wait()

@@ -2,13 +2,13 @@
 
                 start                  answer within deadline
     [no reader] -----> [asking] ------------------------------> [resting] -+
-        ^                |   |                                      |      | poll_s, or an event
+        ^                |   |                                      |      | poll_seconds, or an event
         | back-off       |   | Fault, or it ended                   +------+
         +----------------|---+
         ^                | deadline passed
         |                v
         |   [reported as unresponsive] --publish_grace--> [killed] --reaped--> back-off
-        |                                                    | not within reap_s
+        |                                                    | not within reap_seconds
         +------------- it went after all ------------- [stuck: no second reader]
 
 Never: calls NVML; sends anything (it pokes `Outbox`).
@@ -75,7 +75,7 @@ class Poller:
 
     async def run(self) -> None:
         """Start, ask, restart."""
-        backoff = Backoff(self._settings.restart_min_s, self._settings.restart_max_s)
+        backoff = Backoff(self._settings.restart_min_seconds, self._settings.restart_max_seconds)
         while True:
             await self._wait_out_a_stuck_reader()
             self._metrics.reader_starts.inc()
@@ -83,16 +83,16 @@ class Poller:
             try:
                 await self._ask_until_it_fails(reader, backoff)
             except asyncio.CancelledError:
-                if not await reader.end(self._settings.stop_grace_s):
+                if not await reader.end(self._settings.stop_grace_seconds):
                     reader.kill()
-                    await reader.gone_within(self._settings.reap_s)
+                    await reader.gone_within(self._settings.reap_seconds)
                 raise
             finally:
                 await reader.release()
             await asyncio.sleep(backoff.next())
 
     async def _ask_until_it_fails(self, reader: ReaderProcess, backoff: Backoff) -> None:
-        deadline = self._settings.first_deadline_s
+        deadline = self._settings.first_deadline_seconds
         self._listed_ns = None
         while True:
             self.turns += 1
@@ -119,15 +119,15 @@ class Poller:
             self._book.answered(word, began, processes=processes)
             self._outbox.poke()
             backoff.reset()
-            deadline = self._settings.deadline_s
+            deadline = self._settings.deadline_seconds
             await self._rest()
 
     def _listing_due(self, now_ns: int) -> bool:
-        return self._listed_ns is None or now_ns - self._listed_ns >= self._settings.processes_s * 1e9
+        return self._listed_ns is None or now_ns - self._listed_ns >= self._settings.processes_seconds * 1e9
 
     async def _rest(self) -> None:
-        await asyncio.sleep(min(self._settings.event_gap_s, self._settings.poll_s))
-        rest = self._settings.poll_s - self._settings.event_gap_s
+        await asyncio.sleep(min(self._settings.event_gap_seconds, self._settings.poll_seconds))
+        rest = self._settings.poll_seconds - self._settings.event_gap_seconds
         if rest > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(rest):
@@ -139,10 +139,10 @@ class Poller:
         self._set_driver(
             DriverState.UNRESPONSIVE, 0, operation, f"no answer within {deadline:g} s: {operation}"
         )
-        await self._outbox.flushed(self._settings.publish_grace_s)  # reported first, killed second
+        await self._outbox.flushed(self._settings.publish_grace_seconds)  # reported first, killed second
         reader.kill()
         self._metrics.reader_ends.labels("hung").inc()
-        if await reader.gone_within(self._settings.reap_s):
+        if await reader.gone_within(self._settings.reap_seconds):
             return
         self._metrics.reader_stuck.set(1)
         self._mark.set(reader.pid)
@@ -153,9 +153,9 @@ class Poller:
         self._metrics.reader_stuck.set(0)
 
     async def _ended(self, reader: ReaderProcess, text: str, state: DriverState | None = None) -> None:
-        if not await reader.gone_within(self._settings.stop_grace_s):
+        if not await reader.gone_within(self._settings.stop_grace_seconds):
             reader.kill()
-            await reader.gone_within(self._settings.reap_s)
+            await reader.gone_within(self._settings.reap_seconds)
         self._metrics.reader_ends.labels(str(state) if state else "ended").inc()
         if state is None:
             self._set_driver(DriverState.ERROR, 0, "", f"{text}, status {reader.exit_status()}")

@@ -45,7 +45,7 @@ def send_signal(pid: int, number: int) -> None:
 class Launch:
     """How a reader is started. `environment` is added to ours; `signal_process` may be replaced by a test."""
 
-    event_wait_ms: int
+    event_wait_milliseconds: int
     sysfs: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     signal_process: Callable[[int, int], None] = send_signal
@@ -53,7 +53,14 @@ class Launch:
     def command(self, progress: int) -> list[str]:
         """The reader's command line."""
         module = "extender.telemetry.agent.reader"
-        return [sys.executable, "-m", module, str(progress), str(self.event_wait_ms), str(self.sysfs)]
+        return [
+            sys.executable,
+            "-m",
+            module,
+            str(progress),
+            str(self.event_wait_milliseconds),
+            str(self.sysfs),
+        ]
 
 
 class ReaderGone(Exception):  # noqa: N818 - says what happened, not what is wrong

@@ -47,11 +47,11 @@ class Turning:
 def patience(settings: AgentSettings) -> float:
     """The longest that a sound poll loop can take for one turn."""
     return (
-        max(settings.first_deadline_s, settings.deadline_s, settings.poll_s)
-        + settings.publish_grace_s
-        + settings.stop_grace_s
-        + settings.reap_s
-        + settings.restart_max_s
+        max(settings.first_deadline_seconds, settings.deadline_seconds, settings.poll_seconds)
+        + settings.publish_grace_seconds
+        + settings.stop_grace_seconds
+        + settings.reap_seconds
+        + settings.restart_max_seconds
         + 10.0
     )
 
@@ -79,11 +79,11 @@ async def run_agent(
         boot_id=read_boot_id(settings.proc_root),
         agent_id=str(uuid.uuid4()),
         bounds=settings.changes,
-        xid_keep_s=settings.xid_keep_s,
+        xid_keep_seconds=settings.xid_keep_seconds,
         name_pods=partial(with_pods, proc_root=settings.proc_root),
     )
     delivery = Delivery(settings=settings, clock=clock, book=book, metrics=metrics, resolve=resolve)
-    launch = launch or Launch(settings.event_wait_ms, settings.sysfs_root)
+    launch = launch or Launch(settings.event_wait_milliseconds, settings.sysfs_root)
     poller = Poller(
         settings=settings, clock=clock, book=book, outbox=delivery, metrics=metrics, launch=launch
     )

@@ -53,41 +53,41 @@ class AgentSettings(BaseModel):
     """Address of /healthz, /metrics and /sample."""
     listen_port: Annotated[int, Field(ge=0, le=65535)] = 9401
     """Port of the same; 0 takes a free one."""
-    poll_s: Seconds = 5.0
+    poll_seconds: Seconds = 5.0
     """Between two readings. Below a second adds nothing: NVML's own windows are that long."""
-    processes_s: Seconds = 30.0
+    processes_seconds: Seconds = 30.0
     """Between two process lists, the dear part (milliseconds under the driver's lock)."""
-    event_gap_s: Seconds = 0.5
+    event_gap_seconds: Seconds = 0.5
     """Between two readings that events ask for."""
-    event_wait_ms: Annotated[int, Field(ge=10, le=5000)] = 5000
+    event_wait_milliseconds: Annotated[int, Field(ge=10, le=5000)] = 5000
     """Longest wait of the event thread in the driver."""
-    first_deadline_s: Seconds = 60.0
+    first_deadline_seconds: Seconds = 60.0
     """Deadline of a reader's first answer: initialising 8 GPUs without persistence takes half a minute."""
-    deadline_s: Seconds = 10.0
+    deadline_seconds: Seconds = 10.0
     """Deadline of a later answer. Past it the driver is reported as unresponsive, then the reader killed."""
-    publish_grace_s: Seconds = 2.0
+    publish_grace_seconds: Seconds = 2.0
     """How long the kill waits for that report to reach the replicas."""
-    reap_s: Seconds = 5.0
+    reap_seconds: Seconds = 5.0
     """How long a killed reader may take to go before it counts as stuck."""
-    stop_grace_s: Seconds = 7.0
+    stop_grace_seconds: Seconds = 7.0
     """How long a healthy reader may take to end by itself; longer than one event wait."""
-    restart_min_s: Seconds = 1.0
+    restart_min_seconds: Seconds = 1.0
     """First pause before a reader is started again."""
-    restart_max_s: Seconds = 60.0
+    restart_max_seconds: Seconds = 60.0
     """Longest such pause."""
-    heartbeat_s: Seconds = 15.0
+    heartbeat_seconds: Seconds = 15.0
     """A sample goes out at least this often."""
-    send_gap_s: Seconds = 1.0
+    send_gap_seconds: Seconds = 1.0
     """Least time between two samples to one replica."""
-    send_timeout_s: Seconds = 5.0
+    send_timeout_seconds: Seconds = 5.0
     """One request to one replica."""
-    send_backoff_max_s: Seconds = 30.0
-    """Longest pause after failed requests; the first is `send_gap_s`."""
-    resolve_s: Seconds = 10.0
+    send_backoff_max_seconds: Seconds = 30.0
+    """Longest pause after failed requests; the first is `send_gap_seconds`."""
+    resolve_seconds: Seconds = 10.0
     """Between two look-ups of the target's host."""
     compress_above: Annotated[int, Field(ge=0)] = 32768
     """Samples longer than this many bytes are sent with gzip."""
-    xid_keep_s: Seconds = 600.0
+    xid_keep_seconds: Seconds = 600.0
     """How long an XID stays in the samples, so that a replica that was away hears of it."""
     changes: ChangeBounds = ChangeBounds()
     """What counts as a change."""
@@ -109,8 +109,8 @@ class AgentSettings(BaseModel):
             raise ValueError(f"target: {self.target!r}: a token never goes over plain http off this machine")
         for address in self.addresses:
             split_address(address)
-        if self.restart_max_s < self.restart_min_s:
-            raise ValueError("restart_max_s: less than restart_min_s")
+        if self.restart_max_seconds < self.restart_min_seconds:
+            raise ValueError("restart_max_seconds: less than restart_min_seconds")
         return self
 
 

@@ -25,7 +25,7 @@ def answer(*devices: Device) -> Answer:
 
 
 def book() -> NodeBook:
-    made = NodeBook(node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_s=600.0)
+    made = NodeBook(node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_seconds=600.0)
     made.answered(answer(gpu()), 0, processes=False)
     return made
 
@@ -93,7 +93,7 @@ def test_a_driver_fault_keeps_the_readings_and_their_age() -> None:
 
 
 def test_a_library_that_vanished_means_no_driver_but_one_never_found_means_nothing() -> None:
-    never = NodeBook(node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_s=600.0)
+    never = NodeBook(node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_seconds=600.0)
     never.driver_is(DriverState.MISSING, 12)
     assert never.driver.state is DriverState.MISSING
     before = book()

@@ -33,7 +33,9 @@ class Sender:
         token = folder / "token"
         token.write_text("good")
         whole = {**QUICK, "token_file": token, "target": target, **settings}
-        self.book = NodeBook(node=NODE, boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_s=600.0)
+        self.book = NodeBook(
+            node=NODE, boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_seconds=600.0
+        )
         self.metrics = AgentMetrics()
         options = {"resolve": resolve} if resolve else {}
         self.delivery = Delivery(
@@ -89,7 +91,9 @@ async def test_every_replica_gets_every_change_and_new_ones_are_found(tmp_path: 
             assert host == "localhost"
             return known
 
-        async with Sender(tmp_path, "http://localhost:1", resolve, heartbeat_s=600.0).running() as sender:
+        async with Sender(
+            tmp_path, "http://localhost:1", resolve, heartbeat_seconds=600.0
+        ).running() as sender:
             await until(lambda: len(first.samples) == 1)
             known.add(("127.0.0.1", port_b))
             await until(lambda: len(second.samples) == 1)
@@ -172,7 +176,9 @@ async def test_a_token_that_is_no_text_is_no_token(tmp_path: Path) -> None:
 async def test_a_fault_of_ours_ends_the_delivery_and_does_not_just_silence_a_replica(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender = Sender(tmp_path, "http://localhost:1", addresses=(f"127.0.0.1:{free_port()}",), resolve_s=600.0)
+    sender = Sender(
+        tmp_path, "http://localhost:1", addresses=(f"127.0.0.1:{free_port()}",), resolve_seconds=600.0
+    )
 
     def broken(*_: int) -> Sample:
         raise ValueError("a fault of ours")

@@ -43,8 +43,10 @@ class Watched:
     def __init__(self, gpus: State, library: Path, **settings: Any) -> None:
         self.kills: list[int] = []
         self.mercy = True
-        whole = AgentSettings(**{**QUICK, "reap_s": 0.2, "target": "http://localhost:1", **settings})
-        self.book = NodeBook(node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_s=600.0)
+        whole = AgentSettings(**{**QUICK, "reap_seconds": 0.2, "target": "http://localhost:1", **settings})
+        self.book = NodeBook(
+            node="n1", boot_id="b", agent_id="a", bounds=ChangeBounds(), xid_keep_seconds=600.0
+        )
         self.metrics = AgentMetrics()
         launch = Launch(50, Path("/sys"), gpus.environment(library), self._signal)
         self.poller = Poller(
