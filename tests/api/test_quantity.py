@@ -162,6 +162,7 @@ def test_what_is_no_quantity_is_refused_with_upstreams_message(text: str, messag
         ("0.5Gi", (0, False)),
         ("99Ti", (99 * 2**40, True)),
         ("100Ti", (0, False)),
+        ("100Ei", (0, False)),
         ("99999999999Ki", (99999999999 * 2**10, True)),
         ("1Pi", (0, False)),
         ("1500m", (0, False)),
@@ -182,6 +183,9 @@ def test_only_what_is_held_as_int64_reads_as_int64(text: str, expected: tuple[in
         ("1n", 1, 1),
         ("0.5Gi", 2**29, 2**29 * 1000),
         ("3k", 3000, 3000000),
+        ("9223372036854775806.5", INT64_MAX, -1500),
+        ("12345678901234567890.5", 12345678901234567891 - 2**64, 4807115922877859396),
+        ("1e4294967295", 1, 100),
     ],
 )
 def test_values_round_up(text: str, units: int, millis: int) -> None:
