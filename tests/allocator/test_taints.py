@@ -24,6 +24,7 @@ _TAINT = DeviceTaint("heat", "high", "NoSchedule")
         (DeviceToleration("heat", "Exists", effect="NoExecute"), False),
         (DeviceToleration("cold", "Exists"), False),
         (DeviceToleration("heat", "Like", "high"), False),
+        (DeviceToleration("heat", "Exists", toleration_seconds=0), True),  # eviction alone looks at it
     ],
 )
 def test_tolerations_cover_taints_as_the_api_says(toleration: DeviceToleration, covered: bool) -> None:
