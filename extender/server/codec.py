@@ -29,6 +29,7 @@ from extender.inventory.devices import Int32
 from extender.inventory.topology import Topology
 from extender.model.errors import WireError
 from extender.scoring.quantise import Int8
+from extender.server.casing import Casing
 from extender.server.tolerant import convert_tolerantly
 from extender.verbs.filter import FilterAnswer
 
@@ -78,6 +79,8 @@ class ArgsCodec:
         self._name = msgspec.json.Decoder(NamedNode)
         self._encoder = msgspec.json.Encoder()
         self._entries: _Entries | None = None
+        self._casing = Casing(ExtenderArgs)
+        self._casing_of_victims = Casing(ExtenderPreemptionArgs)
 
     def args(self, body: bytes) -> tuple[ExtenderArgs, list[str]]:
         """Arguments of filter or prioritize, and the candidates' names in request order.
@@ -89,6 +92,7 @@ class ArgsCodec:
             found.pod is None
             or not (found.pod.metadata.uid and found.pod.spec.containers)
             or (found.node_names is None and (found.nodes is None or found.nodes.items is None))
+            or self._casing.odd(_before(body, b'"Nodes":', b'"NodeNames":'))
         ):
             found = convert_tolerantly(body, ExtenderArgs)
         if found.pod is None:
@@ -110,7 +114,12 @@ class ArgsCodec:
         """Arguments of preempt. Raises WireError that names the field."""
         found = _decode(self._preemption, body, ExtenderPreemptionArgs)
         victims = found.node_name_to_meta_victims or found.node_name_to_victims
-        if found.pod is None or not victims or any(each.pods is None for each in victims.values()):
+        if (
+            found.pod is None
+            or not victims
+            or any(each.pods is None for each in victims.values())
+            or self._casing_of_victims.odd(body)
+        ):
             found = convert_tolerantly(body, ExtenderPreemptionArgs)
         if found.pod is None:
             raise WireError("Pod is missing")
@@ -183,6 +192,16 @@ class ArgsCodec:
                 return convert_tolerantly(bytes(raw), NamedNode).metadata.name
             except WireError as error:
                 raise WireError(f"Nodes.items[{at}]: {error}") from error
+
+
+def _before(body: bytes, *keys: bytes) -> bytes:
+    """The part of a body with the pod: what stands before the nodes, which are most of it.
+
+    All of it where they stand first.
+    """
+    ends = [at for at in map(body.find, keys) if at >= 0]
+    end = min(ends, default=len(body))
+    return body[:end] if body.find(b'"Pod"', 0, end) >= 0 else body
 
 
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes, shape: type[T]) -> T:
