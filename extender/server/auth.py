@@ -5,7 +5,6 @@ Never: a token over plain HTTP, in a log or in an answer.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -66,9 +65,4 @@ def _unauthorized(text: str) -> HTTPException:
 
 
 def _from_here(request: Request) -> bool:
-    if request.client is None:
-        return False
-    try:
-        return ipaddress.ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
+    return request.client is not None and is_loopback(request.client.host)
