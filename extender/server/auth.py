@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import HTTPException, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from extender.model.addresses import is_loopback
 from extender.verbs.ports import Authorizer, TokenAuthenticator
 from extender.verbs.views import Identity
 
