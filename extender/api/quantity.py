@@ -22,6 +22,11 @@ _FAST_DIGITS: Final = 18
 _NANO: Final = -9
 _MAX_DIGITS: Final = 100_000
 """Widest power of ten that is ever written out. Go computes on until memory ends; here it is an error."""
+_MOST_READ: Final = 20_000
+"""Longest number that is read: milliseconds, where a megabyte of digits would take seconds."""
+_PLACES: Final = 100
+"""Places behind nano that are read. No multiple of a nano lies between two numbers that agree so far, nor
+after both are multiplied by a power of 2 (2**60 needs 60 of them)."""
 _CHUNK: Final = 4_000
 """Digits converted at a time: CPython refuses to convert longer texts (sys.int_max_str_digits)."""
 _HUGE: Final = 400
@@ -60,10 +65,14 @@ _WRONG_FORMAT: Final = (
 )
 _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+_TOO_LONG: Final = f"a quantity of more than {_MOST_READ} digits is not read"
 
 
 class QuantityError(ValueError):
-    """The text is no quantity, or the value is too wide to be computed with. The message is upstream's."""
+    """The text is no quantity, or the value is too wide to be computed with.
+
+    The message is upstream's, but for numbers so long that upstream would compute for seconds.
+    """
 
 
 @total_ordering
@@ -104,6 +113,9 @@ class Quantity:
         number = whole or "0"
         places = "" if fraction is None else fraction[1:]
         base, exponent, kind = _interpret(suffix)
+        places = _told_apart(places, _PLACES - _NANO + (exponent if base == 10 else 0))
+        if len(number) + len(places) > _MOST_READ:
+            raise QuantityError(_TOO_LONG)
         if base == 2:
             precision = -1 if places else 15 - len(number) - _BINARY_DIGITS[exponent] - 1
             scale, factor = 0, 1 << exponent
@@ -370,6 +382,15 @@ class Quantity:
     def __hash__(self) -> int:
         number, times = _strip(self._unscaled, 10, held_as_int=False)
         return hash((number, self._exponent + times if number else 0))
+
+
+def _told_apart(places: str, most: int) -> str:
+    """The first `most` places, and a 1 for what follows unless that is zeros: both are rounded away alike."""
+    most = max(most, 1)
+    if len(places) <= most:
+        return places
+    kept = places[:most]
+    return kept if places.count("0", len(kept)) == len(places) - len(kept) else kept + "1"
 
 
 def _interpret(suffix: str) -> tuple[int, int, Format]:
