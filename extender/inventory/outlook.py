@@ -47,9 +47,9 @@ class Outlook:
     `rows` and `gpus` int32[rows]: telemetry's row of the device and of the whole GPU under it, -1 where there
     is none. `unfit` int8[rows]: 0, or k for `BY_GRAVITY[k - 1]`; of devices in local pools. `partly`
     bool[slots]: a device of the node is unfit. `entirely` bool[slots]: no published accelerator of it is fit.
-    `sick`: nodes by slot on which
-    anything is unfit, published or not. `accelerator` bool[rows]: of a driver whose devices telemetry is
-    expected to see. `unpublished`: uuids by slot that telemetry sees and nobody publishes.
+    `sick`: nodes by slot on which anything is unfit, published or not. `accelerator` bool[rows]: of a driver
+    whose devices telemetry is expected to see. `unpublished`: uuids by slot that telemetry sees and nobody
+    publishes.
     """
 
     topology: Topology
@@ -154,6 +154,7 @@ class Lookout:
             dirty = np.nonzero(layouts >= 0)[0].tolist()
         else:
             rows, gpus, before = self._carried(last, topology)
+            rows[slots < 0] = gpus[slots < 0] = _UNSEEN  # of a node that is gone
             moved = slots != before
             changed = np.zeros(len(topology.names), np.bool_)
             changed[slots[moved & (slots >= 0)]] = True

@@ -224,6 +224,8 @@ class Columns:
 
     def same_until(self, name: str, rows: Rows, now: float) -> Floats:
         """Until when the `Freshness` of one reading stays what it is if nothing is written, float64[n]."""
+        if not self.capacity:
+            return np.full(len(rows), np.inf)
         read_at, worn = self._worn(COLUMN[name], rows, now)
         lasts = np.array([self._fresh, self._absent, 0.0])
         return np.where(worn < _ABSENT, read_at + lasts[worn], np.inf)

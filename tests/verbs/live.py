@@ -89,19 +89,23 @@ class Live:
             TelemetryStore(), HealthBook(parse_health_table(TABLE.read_text("utf-8"), "health.yaml")), ()
         )
         self.placements = Placements()
+        self._policy = policy or POLICY
+        self.desk = self.new_desk(self.lookout)
+        self._told: dict[str, int] = {}
+
+    def new_desk(self, lookout: Lookout) -> Desk:
+        """A desk that has not been asked anything."""
         selectors = SelectorColumns(Environment())
         search = ShapeSearch(selectors, selectors.relevant, Features.default("1.37"))
-        judge = Telemetry(self.lookout, self.placements)
-        bench = Bench([Pack(), Spread(), Pool(["*/gpu"]), judge])
-        self.desk = Desk(
+        bench = Bench([Pack(), Spread(), Pool(["*/gpu"]), Telemetry(lookout, self.placements)])
+        return Desk(
             scope=Scope(frozenset({"default-scheduler"}), frozenset(), {}),
             predictor=Predictor(selectors, search),
-            vetoes=(HealthVeto(self.lookout, ["*/gpu"]), MemoryVeto(self.lookout)),
+            vetoes=(HealthVeto(lookout, ["*/gpu"]), MemoryVeto(lookout)),
             bench=bench,
-            policy=parse_policy(policy or POLICY, bench.names, "test"),
+            policy=parse_policy(self._policy, bench.names, "test"),
             finder=SlotFinder(),
         )
-        self._told: dict[str, int] = {}
 
     def tell(
         self, node_name: str, *devices: Device, driver: DriverState = DriverState.OK, age: float = 0.0
