@@ -82,7 +82,7 @@ class ShapeAnswers:
         if number < 0:
             return None
         topology = self._topology
-        rows = topology.order[topology.starts[slot] : topology.starts[slot + 1]]
+        rows = topology.devices_of(slot)
         return tuple(
             Pick(self._claims[claim], request, int(rows[at] if at >= 0 else topology.wide_rows[~at]))
             for claim, request, at in self._answers[number].places
@@ -207,7 +207,7 @@ class ShapeSearch:
         local = topology.pools.get(name, ())
         slices = [published for pool in (*local, *topology.wide) for published in pool.published]
         pools = gather_pools(node, slices, self._features)
-        rows = topology.order[topology.starts[slot] : topology.starts[slot + 1]].tolist()
+        rows = topology.devices_of(slot).tolist()
         wide = topology.wide_rows.tolist()
         taken = in_use(snapshot, [*rows, *wide], assumed)
         outcome = allocate(

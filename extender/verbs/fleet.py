@@ -105,7 +105,7 @@ def _live(
     of_node = {}
     for name in names:
         slot = topology.slot_of[name]
-        of_node[name] = topology.order[topology.starts[slot] : topology.starts[slot + 1]].tolist()
+        of_node[name] = topology.devices_of(slot).tolist()
     found = iter(telemetry_of(lookout, snapshot, [row for rows in of_node.values() for row in rows], now))
     return {name: tuple(islice(found, len(rows))) for name, rows in of_node.items()}
 
