@@ -52,7 +52,7 @@ def explain_table(view: ExplainView) -> RenderableType:
         nodes.add_row(
             node.name,
             Text(node.verdict, "green" if node.verdict == "passed" else "red"),
-            Text("\n".join(filter(None, (": ".join(filter(None, (node.reason, node.text))), node.details)))),
+            Text("\n".join(_why(node))),
             _predicted(node.predicted, node.unpredicted),
             "" if node.score is None else f"{node.score} ({node.total:.3f})",
             Text("\n".join(_judges(node))),
@@ -115,6 +115,15 @@ def _judges(node: ExplainNode) -> Iterator[str]:
     for judge in node.judges:
         evidence = f": {judge.evidence}" if judge.evidence else ""
         yield f"{judge.judge} {judge.score:.3f} x {judge.weight:g}{evidence}"
+
+
+def _why(node: ExplainNode) -> Iterator[str]:
+    if node.reason or node.text:
+        yield ": ".join(filter(None, (node.reason, node.text)))
+    if node.details:
+        yield node.details
+    if node.unpublished:
+        yield f"seen, but in no slice: {', '.join(node.unpublished)}"
 
 
 def _by_reason(counts: Mapping[str, int]) -> str:

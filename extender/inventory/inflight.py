@@ -85,6 +85,8 @@ class Assumption:
 
 
 ASSUMED_FOR = 10.0  # seconds
+GONE_KEPT = 1024
+"""Pods whose end is remembered: a call about one can still be on its way to us when the watch tells of it."""
 
 
 class InFlight:
@@ -94,6 +96,7 @@ class InFlight:
         self._offers: dict[str, Offer] = {}
         self._assumed: dict[str, Assumption] = {}
         self._missed: frozenset[str] = frozenset()
+        self._gone: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._offers)
@@ -103,8 +106,13 @@ class InFlight:
         return uid in self._offers or uid in self._assumed
 
     def offered(self, pod: Pod, nodes: Collection[str], now: float) -> None:
-        """A filter reply let `pod` onto `nodes`. An empty reply ends the flight: the attempt has failed."""
+        """A filter reply let `pod` onto `nodes`. An empty reply ends the flight: the attempt has failed.
+
+        Nothing begins for a pod that is gone already: no event would end it.
+        """
         uid = pod.metadata.uid
+        if uid in self._gone:
+            return
         before = self._offers.get(uid)
         self._assumed.pop(uid, None)
         everywhere = False
@@ -122,12 +130,20 @@ class InFlight:
 
     def assume(self, uid: str, assumption: Assumption) -> None:
         """The reply made one node the only one, or the only best one."""
-        self._assumed[uid] = assumption
+        if uid not in self._gone:
+            self._assumed[uid] = assumption
 
     def ended(self, uid: str) -> None:
-        """The pod is bound, gone or terminal, its attempt failed, or its claims are allocated."""
+        """The pod is bound or terminal, its attempt failed, or its claims are allocated."""
         self._offers.pop(uid, None)
         self._assumed.pop(uid, None)
+
+    def gone(self, uid: str) -> None:
+        """The pod is not there any more, and won't come back under this UID."""
+        self.ended(uid)
+        self._gone[uid] = None
+        if len(self._gone) > GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
 
     def listed(self, present: AbstractSet[str]) -> None:
         """A full list of pods arrived, with these UIDs.

@@ -279,7 +279,7 @@ class Ledger:
         record = self._pods.delete(uid or self._pods.uid_of.get(key) or "")
         if record is None:
             return
-        self.in_flight.ended(record.uid)
+        self.in_flight.gone(record.uid)
         for observer in self._observers:
             observer.pod_gone(record)
 

@@ -5,11 +5,11 @@ Source: k8s.io/component-helpers resource.PodRequests (init, sidecar, overhead a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from extender.api.core import Container, PodSpec
-from extender.api.quantity import Quantity
+from extender.api.core import Container, PodSpec, ResourceRequirements
+from extender.api.quantity import Quantity, QuantityError
 
 _POD_LEVEL = ("cpu", "memory")
 
@@ -17,13 +17,19 @@ _POD_LEVEL = ("cpu", "memory")
 IMPLICIT_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 
 
-@lru_cache(maxsize=4096)
-def quantity_milli(value: str | float) -> int:
-    """A quantity in thousandths, rounded up. Raises QuantityError for text that is none.
+_SHORT = 32  # longer texts are nobody's common quantity, and would be remembered at their length
 
-    Remembered because a fleet's pods say the same few hundred quantities.
-    """
-    return Quantity.parse(str(value)).milli_value()
+
+def quantity_milli(value: str | float) -> int:
+    """A quantity in thousandths, rounded up. Raises QuantityError for text that is none."""
+    text = str(value)
+    return _remembered(text) if len(text) <= _SHORT else Quantity.parse(text).milli_value()
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> int:
+    """A fleet's pods say the same few hundred quantities."""
+    return Quantity.parse(text).milli_value()
 
 
 def is_extended_resource(name: str) -> bool:
@@ -88,3 +94,29 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     for name, value in (spec.overhead or {}).items():
         total[name] = total.get(name, 0) + quantity_milli(value)
     return total
+
+
+def unreadable_quantity(spec: PodSpec) -> str:
+    """Where the first text stands that is no quantity ("spec.overhead[cpu]"); "" when all are."""
+    for where, value in _quantities(spec):
+        try:
+            quantity_milli(value)
+        except QuantityError:
+            return where
+    return ""
+
+
+def _quantities(spec: PodSpec) -> Iterator[tuple[str, str | float]]:
+    for name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            yield from _of_resources(f"spec.{name}[{index}].resources", container.resources)
+    yield from _of_resources("spec.resources", spec.resources)
+    for name, value in (spec.overhead or {}).items():
+        yield f"spec.overhead[{name}]", value
+
+
+def _of_resources(where: str, resources: ResourceRequirements | None) -> Iterator[tuple[str, str | float]]:
+    if resources is not None:
+        for kind, amounts in (("requests", resources.requests), ("limits", resources.limits)):
+            for name, value in (amounts or {}).items():
+                yield f"{where}.{kind}[{name}]", value

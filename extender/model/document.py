@@ -14,6 +14,8 @@ import yaml
 
 Path = tuple[str | int, ...]
 
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
 MOST_NODES = 200_000
 """More values than this are refused: aliases can multiply a small text without end."""
 
@@ -125,6 +127,8 @@ class _Reading:
         return found
 
     def _scalar(self, node: yaml.Node) -> Any:
+        if node.tag == _TIMESTAMP:
+            return node.value  # JSON has no times: a Kubernetes object keeps them as texts
         try:
             return self._loader.construct_object(node)
         except ValueError as error:

@@ -135,6 +135,8 @@ class Node(View):
     taints: list[Taint]
     devices: list[Device]
     resources: list[ResourceCount]
+    unpublished: list[str]
+    """uuids that telemetry sees on the node and no slice has."""
 
 
 class PredictedDevice(View):
@@ -239,6 +241,8 @@ class ExplainNode(View):
     """Numbers and names behind a refusal."""
     telemetry: list[Telemetry]
     """What the predicted devices are doing."""
+    unpublished: list[str]
+    """uuids that telemetry sees on the node and no slice has."""
 
 
 class Explanation(View):

@@ -18,10 +18,13 @@ from extender.allocator.demand import Demand, demand_of, units
 from extender.allocator.predict import Predictor
 from extender.allocator.prediction import Predictions
 from extender.api.core import Pod
+from extender.api.quantity import QuantityError
 from extender.inventory.devices import Int32
 from extender.inventory.inflight import Assumption
+from extender.inventory.requests import unreadable_quantity
 from extender.inventory.snapshot import Snapshot
 from extender.inventory.topology import Topology
+from extender.model.errors import WireError
 from extender.model.ids import ObjectKey
 from extender.model.reason import Reason
 from extender.model.workload import WorkloadClass
@@ -140,9 +143,15 @@ class Desk:
 
         Assumptions about the pod itself are left out, and those for a claim that it shares: once that claim
         is allocated, the devices are its own.
+
+        Raises:
+            WireError: the pod asks for an amount that is no quantity; the text names the field.
         """
         slots = self.finder.slots(names, snapshot.topology)
-        demand = demand_of(pod, snapshot)
+        try:
+            demand = demand_of(pod, snapshot)
+        except QuantityError as error:
+            raise WireError(f"{unreadable_quantity(pod.spec)}: {error}") from error
         uid = pod.metadata.uid
         own = claims_of(demand)
         others = [(o, held) for o, held in assumptions if o != uid and not held.claims & own]

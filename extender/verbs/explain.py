@@ -13,7 +13,7 @@ from extender.inventory.snapshot import Snapshot
 from extender.scoring.bench import Ruling
 from extender.verbs.desk import Desk, Question
 from extender.verbs.filter import FilterAnswer, filter_nodes
-from extender.verbs.live import telemetry_of
+from extender.verbs.live import telemetry_of, unpublished_on
 from extender.verbs.named import named_devices
 from extender.verbs.prioritize import prioritize
 from extender.verbs.views import ExplainNode, ExplainView, JudgeRow, TelemetryRow, Verdict
@@ -88,6 +88,7 @@ def _passing(
         total=round(float(ruling.total[position]), 6),
         score=int(ruling.scores[position]),
         telemetry=_live(question, index, lookout),
+        unpublished=unpublished_on(lookout, question.snapshot, question.names[index], question.now),
     )
 
 
@@ -108,6 +109,7 @@ def _refused(
             predicted=named_devices(question, index_of[name]),
             details=answer.detail(index_of[name]),
             telemetry=_live(question, index_of[name], lookout),
+            unpublished=unpublished_on(lookout, question.snapshot, name, question.now),
         )
         for name, text, verdict in said[: max(room, 0)]
     ]

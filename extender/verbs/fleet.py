@@ -15,7 +15,7 @@ from extender.inventory.outlook import Lookout
 from extender.inventory.snapshot import Snapshot
 from extender.model.device import DeviceID
 from extender.verbs.counting import DeviceCounter, product_of
-from extender.verbs.live import telemetry_of
+from extender.verbs.live import telemetry_of, unpublished_on
 from extender.verbs.views import (
     DeviceCount,
     DeviceRow,
@@ -73,6 +73,7 @@ def node_view(
             for device in member.spec.devices or ()
         ),
         resources=_resources(snapshot, name),
+        unpublished=unpublished_on(lookout, snapshot, name, now),
     )
 
 

@@ -70,6 +70,14 @@ def telemetry_of(
     return tuple(shown)
 
 
+def unpublished_on(lookout: Lookout | None, snapshot: Snapshot, node: str, now: float) -> tuple[str, ...]:
+    """The uuids that telemetry sees on a node and no slice has; nothing without a lookout."""
+    slot = snapshot.topology.slot_of.get(node)
+    if lookout is None or slot is None:
+        return ()
+    return lookout.look(snapshot.topology, now).unpublished.get(slot, ())
+
+
 def _slots(outlook: Outlook, rows: Int32) -> Int32:
     """The slots of device rows, -1 for a device that is no node's own."""
     of = np.full(len(outlook.rows), -1, np.int32)

@@ -135,7 +135,7 @@ class DeviceRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node with every device."""
+    """A node with every device; `unpublished` are uuids that telemetry sees on it and no slice has."""
 
     name: str
     ready: bool
@@ -143,6 +143,7 @@ class NodeView:
     taints: tuple[TaintRow, ...]
     devices: tuple[DeviceRow, ...]
     resources: tuple[ResourceCount, ...]
+    unpublished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,8 @@ class ExplainNode:
 
     `reason` is a stable code ("" when the node passes), `total` the weighted mean of the judges (0..1),
     `score` the integer that kube-scheduler would get (0..10); both None when the node does not pass.
-    `details` has the numbers and names behind a refusal, `telemetry` what the predicted devices are doing.
+    `details` has the numbers and names behind a refusal, `telemetry` what the predicted devices are doing,
+    `unpublished` the uuids that telemetry sees on the node and no slice has.
     """
 
     name: str
@@ -234,6 +236,7 @@ class ExplainNode:
     score: int | None = None
     details: str = ""
     telemetry: tuple[TelemetryRow, ...] = ()
+    unpublished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

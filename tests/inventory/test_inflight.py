@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from extender.api.core import PodSchedulingGroup
-from extender.inventory.inflight import Assumption, InFlight, nodes_at
+from extender.inventory.inflight import GONE_KEPT, Assumption, InFlight, nodes_at
 from extender.inventory.ledger import Ledger
 from tests.inventory.objects import GPU, claim, device_class, fresh, pod, result
 
@@ -86,6 +86,24 @@ def test_a_deleted_pod_is_not_in_flight(book: Ledger) -> None:
     offer(book)
     book.deleted("Pod", pod("q"))
     assert len(book.in_flight) == 0
+
+
+def test_a_reply_about_a_pod_that_is_gone_already_begins_nothing(book: Ledger) -> None:
+    gone = pod("late")
+    book.upserted("Pod", gone)
+    book.deleted("Pod", gone)
+    book.in_flight.offered(gone, ["n1", "n2"], 0.0)
+    book.in_flight.assume("uid-late", Assumption("n1", (0,), 0.0))
+    assert not book.in_flight.has("uid-late")
+
+
+def test_the_memory_of_pods_that_are_gone_is_bounded() -> None:
+    flights = InFlight()
+    for number in range(GONE_KEPT + 1):
+        flights.gone(f"uid-{number}")
+    flights.offered(pod("0"), ["n1"], 0.0)
+    flights.offered(pod("1"), ["n1"], 0.0)
+    assert (flights.has("uid-0"), flights.has("uid-1")) == (True, False)
 
 
 def test_a_new_pod_of_the_same_name_ends_the_flight_of_the_old_one(book: Ledger) -> None:

@@ -58,3 +58,8 @@ def test_aliases_cannot_multiply_a_small_text_without_end() -> None:
     levels = "\n".join(f"k{i}: &k{i} [{', '.join([f'*k{i - 1}'] * 10)}]" for i in range(1, 12))
     with pytest.raises(DocumentError, match="more than"):
         list(read_documents(f"k0: &k0 x\n{levels}\n"))
+
+
+def test_a_time_stays_a_text() -> None:
+    (document,) = read_documents("metadata: {creationTimestamp: 2026-01-01T00:00:00Z}\n")
+    assert document.value == {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}

@@ -93,6 +93,40 @@ def test_the_error_names_the_field(caller: httpx.Client, body: dict[str, Any], w
     assert words in post(caller, "filter", body)["Error"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (
+            {"containers": [{"resources": {"requests": {"cpu": "zz"}}}]},
+            "spec.containers[0].resources.requests[cpu]",
+        ),
+        (
+            {"containers": [{}, {"resources": {"limits": {"x/gpu": ""}}}]},
+            "spec.containers[1].resources.limits[x/gpu]",
+        ),
+        (
+            {"initContainers": [{"resources": {"requests": {"cpu": "Infinity"}}}]},
+            "spec.initContainers[0].resources.requests[cpu]",
+        ),
+        ({"overhead": {"memory": "1GB"}}, "spec.overhead[memory]"),
+        ({"resources": {"requests": {"cpu": "9" * 1_000_000}}}, "spec.resources.requests[cpu]"),
+    ],
+)
+def test_an_amount_that_is_no_quantity_is_named(
+    service: Service, caller: httpx.Client, spec: dict[str, Any], field: str
+) -> None:
+    asked = args(wire_pod(claims=["free"]), NAMES)
+    asked["Pod"]["spec"] |= {"containers": [{}], **spec}
+    asked["NodeNameToMetaVictims"] = meta(n1=["v"])
+    with structlog.testing.capture_logs():
+        said = post(caller, "filter", asked)["Error"]
+        assert post(caller, "prioritize", asked) == []
+        refused = caller.post("/extender/preempt", json=asked)
+    assert said.startswith(f"filter: {field}: ")
+    assert (refused.status_code, refused.text.split(": ")[:2]) == (400, ["preempt", field])
+    assert service.count("berth_verb_faults_total", verb="filter", fault="request") == 1
+
+
 def test_a_megabyte_of_a_name_is_just_an_unknown_node(caller: httpx.Client) -> None:
     long = "n" * (BODY_LIMIT - 10_000)
     assert post(caller, "filter", args(GPU_POD, ["n1", long]))["NodeNames"] == ["n1", long]

@@ -104,3 +104,19 @@ def test_a_process_list_is_not_needed_to_show_memory(live: Live) -> None:
     live.tell("n1", gpu("n1", 0, memory_used=GIB, processes=[Process(1, GIB)]), gpu("n1", 1))
     row = fleet(live.ledger.snapshot(), "", 10, live.lookout, live.now).nodes[1].telemetry[0]
     assert (row.memory_used, row.memory_total) == (GIB, 80 * GIB)
+
+
+def test_a_device_that_no_slice_has_is_named_in_explain_and_on_its_node(live: Live) -> None:
+    live.tell("n1", *(gpu("n1", number) for number in range(3)))
+    assert {node.name: node.unpublished for node in explained(live).nodes} == {"n0": (), "n1": ("GPU-n1-2",)}
+    view = node_view(live.ledger.snapshot(), "n1", live.lookout, live.now)
+    assert view is not None
+    assert view.unpublished == ("GPU-n1-2",)
+
+
+def test_a_device_that_telemetry_does_not_see_is_absent_in_explain() -> None:
+    live = Live()
+    live.tell("n0", *(gpu("n0", number) for number in range(2)))
+    live.tell("n1", gpu("n1", 1))
+    shown = {node.name: [row.state for row in node.telemetry] for node in explained(live).nodes}
+    assert shown == {"n0": ["fresh"], "n1": ["absent"]}
