@@ -82,10 +82,6 @@ class Agent:
             with contextlib.suppress(psutil.NoSuchProcess):
                 reader.kill()
 
-    def put(self, **changes: Value | None) -> None:
-        """Change the fake driver's answers; `gpu0_err_all` is `gpu0.err.*`."""
-        self.gpus.put(changes)
-
 
 class Agents:
     """The agents of a test, made from the DaemonSet's template."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.endtoend.agents import Agent
 
+    State = dict[str, int | None]
+
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
 WITHIN_S = HEARTBEAT_S + 3.0
@@ -26,39 +28,47 @@ WITHIN_S = HEARTBEAT_S + 3.0
 
 NUDGE = "berth.scheduler/nudge"
 
-FAULTS = {
-    "XID 79": "DeviceUnhealthy",
-    "a lost GPU": "DeviceLost",
-    "uncorrectable ECC": "EccUncorrectable",
-    "a pending row remap": "RowRemapPending",
-    "recovery action": "DeviceUnhealthy",
-    "a hung driver": "DeviceUnhealthy",
-    "a missing driver": "DriverStale",
+# By name: the reason, and what the driver is made to say; numbers after err are NVML's return codes.
+OF_ONE_DEVICE: dict[str, tuple[str, State]] = {
+    "XID 79": ("DeviceUnhealthy", {}),
+    "a lost GPU": ("DeviceLost", {"gpu0.err.*": 15}),
+    "a GPU that needs a reset": ("DeviceUnhealthy", {"gpu0.err.*": 16}),
+    "uncorrectable ECC": ("EccUncorrectable", {"gpu0.ecc_unc_vol": 1}),
+    "a pending row remap": ("RowRemapPending", {"gpu0.remap_pending": 1}),
+    "a failed row remap": ("RowRemapPending", {"gpu0.remap_failed": 1}),
+    "recovery action": ("DeviceUnhealthy", {"gpu0.field.230": 1}),
 }
-OF_ONE_DEVICE = [name for name in FAULTS if not name.endswith("driver")]
+OF_THE_DRIVER: dict[str, tuple[str, State]] = {
+    "a hung call": ("DeviceUnhealthy", {"gpu0.delay_ms.*": -1}),
+    "a call in uninterruptible sleep": ("DeviceUnhealthy", {"gpu0.delay_ms.nvmlDeviceGetTemperature": -2}),
+    "a library that hangs as a whole": ("DeviceUnhealthy", {"serialize": 1, "gpu0.delay_ms.*": -1}),
+    "another driver than the library": (
+        "DriverStale",
+        {"err.nvmlDeviceGetCount_v2": 18, "err.nvmlInitWithFlags": 18},
+    ),
+    "another driver, and a hung start": (
+        "DriverStale",
+        {"err.nvmlDeviceGetCount_v2": 18, "delay_ms.nvmlInitWithFlags": -1},
+    ),
+    "a missing driver": ("DriverStale", {}),
+}
+FAULTS = {**OF_ONE_DEVICE, **OF_THE_DRIVER}
+WELL: State = {"gpu0.ecc_unc_vol": 0, "gpu0.remap_pending": 0, "gpu0.remap_failed": 0, "gpu0.field.230": 0}
 
 
 def inject(agent: Agent, fault: str) -> None:
     match fault:
         case "XID 79":
             agent.gpus.xid(0, 79)
-        case "a lost GPU":
-            agent.gpus.put({"gpu0.err.*": 15})
-        case "uncorrectable ECC":
-            agent.gpus.put({"gpu0.ecc_unc_vol": 1})
-        case "a pending row remap":
-            agent.gpus.put({"gpu0.remap_pending": 1})
-        case "recovery action":
-            agent.gpus.put({"gpu0.field.230": 1})
-        case "a hung driver":
-            agent.gpus.put({"gpu0.delay_ms.*": -1})
-        case _:
+        case "a missing driver":
             agent.gpus.unload()
+        case _:
+            agent.gpus.put(FAULTS[fault][1])
 
 
 def heal(agent: Agent) -> None:
-    agent.gpus.put({"gpu0.err.*": None, "gpu0.delay_ms.*": None, "gpu0.ecc_unc_vol": 0})
-    agent.gpus.put({"gpu0.remap_pending": 0, "gpu0.field.230": 0, "gpu0.mem_used": 0, "gpu0.procs": None})
+    said = {key for _, told in FAULTS.values() for key in told}
+    agent.gpus.put({**dict.fromkeys(said), **WELL, "gpu0.mem_used": 0, "gpu0.procs": None})
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +116,7 @@ class TestVetoes:
     def test_a_pod_goes_to_the_other_node_within_a_heartbeat_and_the_reason_says_why(
         self, here: Wards, fault: str
     ) -> None:
-        reason, moved = FAULTS[fault], f"moved-{list(FAULTS).index(fault)}"
+        (reason, _), moved = FAULTS[fault], f"moved-{list(FAULTS).index(fault)}"
         inject(here.agents[FIRST], fault)
         took = here.wait_refused(reason)
         assert here.place(moved, prefer=FIRST).startswith(SECOND)
@@ -237,13 +247,27 @@ class TestQuarantine:
 
     SETTINGS: ClassVar[Settings] = {"quarantine": {"enabled": True, "maxShare": 0.5, "intervalSeconds": 0.5}}
 
+    def test_no_more_than_the_share_of_the_fleet_is_quarantined(self, here: Wards) -> None:
+        first, second = here.agents[FIRST].gpus, here.agents[SECOND].gpus
+        try:
+            first.put({"gpu0.ecc_unc_vol": 1, "gpu1.ecc_unc_vol": 1})
+            second.put({"gpu0.ecc_unc_vol": 1})
+            here.wait_known(3)
+            here.wait_metric('berth_quarantine_devices{state="held back"}', 1)
+            assert len(here.rules()) == 2
+        finally:
+            first.put({"gpu1.ecc_unc_vol": 0})
+            heal(here.agents[FIRST])
+            heal(here.agents[SECOND])
+        until(lambda: not here.rules())
+
     @pytest.mark.parametrize("fault", OF_ONE_DEVICE)
     def test_a_pod_gets_the_other_device_of_the_same_node(self, here: Wards, fault: str) -> None:
         inject(here.agents[FIRST], fault)
         until(here.rules, said=lambda: here.leader.log_text()[-2000:])
         assert here.place("beside", prefer=FIRST) == f"{FIRST}/gpu-1"
         (rule,) = here.rules().values()
-        assert rule["spec"]["taint"]["value"] == FAULTS[fault]
+        assert rule["spec"]["taint"]["value"] == FAULTS[fault][0]
         assert rule["spec"]["deviceSelector"]["device"] == "gpu-0"
         here.clear()
         heal(here.agents[FIRST])
