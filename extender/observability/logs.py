@@ -62,12 +62,14 @@ def configure(level: str, form: Literal["json", "console"], stream: TextIO) -> N
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(number)
+    # Debug is about what we do; a library's debug lines are several for each request.
+    root.setLevel(max(number, logging.INFO))
+    logging.getLogger("extender").setLevel(number)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
         library = logging.getLogger(name)
         library.handlers.clear()
         library.propagate = True
-        library.setLevel(max(number, logging.INFO))
+        library.setLevel(logging.NOTSET)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

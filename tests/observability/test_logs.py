@@ -136,3 +136,12 @@ def test_any_value_can_be_written_as_one_line(value: object) -> None:
     structlog.get_logger().info("any", value=value)
     assert len(stream.getvalue().splitlines()) == 1
     json.loads(stream.getvalue())
+
+
+def test_at_debug_our_own_lines_are_written_and_a_librarys_are_not() -> None:
+    stream = io.StringIO()
+    configure("debug", "json", stream)
+    structlog.get_logger("extender.verbs").debug("decision")
+    logging.getLogger("httpcore.connection").debug("connect_tcp.started")
+    logging.getLogger("asyncio").debug("Using selector")
+    assert [line["event"] for line in lines(stream)] == ["decision"]
