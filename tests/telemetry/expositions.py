@@ -54,7 +54,7 @@ def exposition(rows: Mapping[str, Mapping[str, object]]) -> str:
     names = list(dict.fromkeys(name for metrics in rows.values() for name in metrics))
     lines: list[str] = []
     for name in names:
-        lines += [f"# HELP {name} As of the exporter.", f"# TYPE {name} gauge"]
+        lines += [f"# HELP {name} As of the exporter (in °C).", f"# TYPE {name} gauge"]
         lines += [
             f"{name}{{{labels}}} {metrics[name]}" for labels, metrics in rows.items() if name in metrics
         ]
