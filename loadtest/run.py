@@ -104,7 +104,7 @@ def play(url: str, names: int, folder: Path, *, nodes: int, seconds: int, most_r
     ]
     began = time.monotonic()
     try:
-        done = subprocess.run(  # noqa: S603 - likewise
+        done = subprocess.run(  # noqa: S603 - our own users
             command,
             cwd=ROOT,
             env=environment,
@@ -160,7 +160,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], url: str, log: Path) -> N
             if httpx.get(f"{url}/readyz", timeout=5.0, trust_env=False).status_code == 200:
                 return
         except httpx.HTTPError:
-            pass
+            pass  # it does not listen yet
         time.sleep(0.2)
     raise LoadError(f"the server was not ready within {_START_S:.0f} s:\n{log.read_text()[-4000:]}")
 

@@ -45,9 +45,9 @@ class Searched(Protocol):
     """
 
     @property
-    def status(self) -> Int8: ...  # noqa: D102 - see above
+    def status(self) -> Int8: ...  # noqa: D102 - the class says it
     @property
-    def notes(self) -> Mapping[int, str]: ...  # noqa: D102 - see above
+    def notes(self) -> Mapping[int, str]: ...  # noqa: D102 - the class says it
 
     def picks(self, slot: int) -> tuple[Pick, ...] | None:
         """Devices of a searched node in the order of the results; None for a node that was not searched."""

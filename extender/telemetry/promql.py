@@ -123,7 +123,7 @@ class PrometheusSource:
             try:
                 value = float(text)
             except ValueError:
-                continue
+                continue  # no number, so no reading: what is not there is not known
             nodes.setdefault(node, []).append(Series(name, labels, value))
             age = max(0.0, server_time - at)
             ages[node] = max(age, ages.get(node, 0.0))  # the oldest counts for all of a node

@@ -68,28 +68,44 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert not named, "\n".join(named)
 
 
-def test_a_silenced_check_has_its_reason_beside_it() -> None:
-    silenced = re.compile(r"#\s*(noqa: [A-Z0-9, ]+|type: ignore\[[a-z, -]+\])(?P<rest>.*)$")
-    bare = []
+_BARE = {
+    "check": r"#\s*(?:noqa|type:\s*ignore|pragma:)(?::\s*[A-Z0-9, ]+|\[[a-z, -]+\])?(?!.*\w{3})",
+    "formatter": r"#\s*fmt:\s*(?:skip|off|on)\b(?!.*\w{3})",
+    "exception": r"\bexcept\b[^\n#]*:[ \t]*\n\s*(?:pass|continue|\.\.\.)[ \t]*$",
+    "exception of any kind": r"suppress\((?:Base)?Exception\):(?!.*\w{3})",
+    "test": r"pytest\.(?:skip|xfail)\((?!\s*f?\"\w)|pytest\.mark\.(?:skip|skipif|xfail)\b(?!\([^)]*reason=)",
+    "missing library": r"pytest\.importorskip\((?![^)]*reason=)",
+}
+"""What is silenced without a word beside it."""
+
+
+@pytest.mark.parametrize("what", _BARE)
+def test_what_is_silenced_has_its_reason_beside_it(what: str) -> None:
+    bare = re.compile(_BARE[what], re.MULTILINE)
+    found = []
     for path in _tracked():
-        if path.suffix != ".py":
-            continue
-        above = ""
-        for line in path.read_text().splitlines():
-            hit = silenced.search(line)
-            explained = above.strip().startswith("#")
-            if hit is not None and not explained and not re.search(r"\w{3}", hit["rest"]):
-                bare.append(f"{path.relative_to(_ROOT)}: {line.strip()}")
-            above = line
-    assert not bare, "\n".join(bare)
+        if path.suffix == ".py":
+            text = path.read_text()
+            places = (text.count("\n", 0, hit.start()) + 1 for hit in bare.finditer(text))
+            found += [f"{path.relative_to(_ROOT)}:{line}" for line in places]
+    assert not found, "\n".join(found)
 
 
-def test_a_skipped_test_has_its_reason_beside_it() -> None:
-    mark = re.compile(r"pytest\." + r"mark\.(skip|xfail)\b(?!if)(?!\([^)]*reason=)")
-    bare = [
-        f"{path.relative_to(_ROOT)}: {hit[0]}"
-        for path in _tracked()
-        if path.suffix == ".py"
-        for hit in mark.finditer(path.read_text())
-    ]
-    assert not bare, "\n".join(bare)
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("check", "x = 1  # no" + "qa: N818"),
+        ("check", "x = 1  # type: ig" + "nore[misc]"),
+        ("check", "x = 1  # no" + "qa"),
+        ("formatter", ")  # fmt: " + "skip"),
+        ("exception", "except OSError:\n    " + "pass"),
+        ("exception", "    except (A, B) as error:\n        " + "continue"),
+        ("exception of any kind", "with contextlib.suppress(" + "Exception):"),
+        ("test", "@pytest." + "mark.skip"),
+        ("test", "@pytest." + "mark.skipif(sys.platform == 'x')"),
+        ("test", "pytest." + "skip()"),
+        ("missing library", "pytest." + "importorskip('x')"),
+    ],
+)
+def test_a_bare_one_would_be_found(what: str, line: str) -> None:
+    assert re.search(_BARE[what], line, re.MULTILINE)

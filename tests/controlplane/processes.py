@@ -133,6 +133,6 @@ def free_ports(count: int) -> list[int]:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
-                continue
+                continue  # somebody has it
         chosen.append(port)
     return chosen

@@ -102,7 +102,7 @@ def _wait_until_ready(running: Running) -> None:
                 if client.get("/readyz").status_code == 200:
                     return
             except httpx.ConnectError:
-                pass
+                pass  # it does not listen yet
             assert time.monotonic() < deadline, running.log.read_text()
             time.sleep(0.1)
 

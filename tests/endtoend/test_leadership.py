@@ -54,7 +54,7 @@ def seconds_until_answered_by(replica: Replica, forwarder: Forwarder, since: flo
                 if not answer.get("Error") and answer["NodeNames"] == asked["NodeNames"]:
                     return time.monotonic() - since
         except httpx.HTTPError:
-            pass
+            pass  # nobody answers until the other replica leads
         assert time.monotonic() - since < 60
         time.sleep(0.05)
 

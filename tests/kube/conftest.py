@@ -19,12 +19,8 @@ _DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 @pytest_asyncio.fixture
 async def api() -> AsyncIterator[ScriptedApi]:
-    scripted = ScriptedApi()
-    await scripted.start()
-    try:
+    async with ScriptedApi() as scripted:
         yield scripted
-    finally:
-        await scripted.stop()
 
 
 @pytest_asyncio.fixture

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from kubernetes.aio.client import Configuration
@@ -144,6 +144,13 @@ class ScriptedApi:
     def seen(self, method: str, path: str) -> list[Request]:
         return [r for r in self.requests if r.method == method and r.path == path]
 
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -181,7 +188,7 @@ class ScriptedApi:
                 step = steps.pop(0) if len(steps) > 1 else steps[0]
                 await step(request, Reply(writer))
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+            pass  # the client hung up, as a test has it do
         finally:
             writer.transport.abort()
             with contextlib.suppress(ConnectionError):

@@ -11,9 +11,5 @@ from tests.kube.scripted_api import ScriptedApi
 
 @pytest_asyncio.fixture
 async def api() -> AsyncIterator[ScriptedApi]:
-    scripted = ScriptedApi()
-    await scripted.start()
-    try:
+    async with ScriptedApi() as scripted:
         yield scripted
-    finally:
-        await scripted.stop()

@@ -106,7 +106,7 @@ class Library:
             try:
                 answering[device.uuid] = pynvml.nvmlDeviceGetHandleByIndex(index)
             except pynvml.NVMLError:
-                continue
+                continue  # its own reading says what is wrong with it
         return answering
 
     def _ask_globally(self, operation: str, call: Callable[[], T]) -> T:

@@ -52,7 +52,7 @@ _SIMPLE: Final = (
     (24, "int"), (24, "string"), (10, "bool"), (6, "double"), (4, "uint"), (3, "bytes"), (3, "timestamp"),
     (3, "duration"), (6, "quantity"), (6, "semver"), (2, "ip"), (2, "cidr"), (1, "url"), (1, "null"),
     (1, "type"), (4, "dyn"),
-)  # fmt: skip
+)  # fmt: skip  # many to a line
 _LEAF_FORMS: Final = {
     "quantity": "quantity(%quantity_string%)",
     "semver": "semver(%version_string%)",

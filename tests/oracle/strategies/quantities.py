@@ -22,7 +22,7 @@ _EDGES = (
     "", "-", "+", "1023", "1024", "1025", "1Ki", "1000Ki", "1024Ki", "1048576", "1e21", "1e100", "-1e-100",
     "123456789012345678901234567890", "0.123456789123456789", "2147483648e2", "1_000", "1,5", "0x10", "NaN",
     "inf", "1e999", "1e-999", "1e9223372036854775808",
-)  # fmt: skip
+)  # fmt: skip  # many to a line
 
 
 def small_quantity(rng: random.Random) -> str:
@@ -45,7 +45,7 @@ def rough_quantity(rng: random.Random) -> str:
             "9223372036854775806m",
             "-1", "9223372036854775807k", "0.1Ki", "4e3", "1e18",
         ),
-    )  # fmt: skip
+    )  # fmt: skip  # many to a line
 
 
 def quantity_text(rng: random.Random) -> str:
