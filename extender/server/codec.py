@@ -30,7 +30,7 @@ from extender.inventory.topology import Topology
 from extender.model.errors import WireError
 from extender.scoring.quantise import Int8
 from extender.server.casing import Casing
-from extender.server.tolerant import convert_tolerantly
+from extender.server.tolerant import TolerantDecoder
 from extender.verbs.filter import FilterAnswer
 
 T = TypeVar("T")
@@ -74,9 +74,13 @@ class ArgsCodec:
 
     def __init__(self) -> None:
         self._args = msgspec.json.Decoder(ExtenderArgs)
+        self._any_args = TolerantDecoder(ExtenderArgs)
         self._binding = msgspec.json.Decoder(ExtenderBindingArgs)
+        self._any_binding = TolerantDecoder(ExtenderBindingArgs)
         self._preemption = msgspec.json.Decoder(ExtenderPreemptionArgs)
+        self._any_preemption = TolerantDecoder(ExtenderPreemptionArgs)
         self._name = msgspec.json.Decoder(NamedNode)
+        self._any_name = TolerantDecoder(NamedNode)
         self._encoder = msgspec.json.Encoder()
         self._entries: _Entries | None = None
         self._casing = Casing(ExtenderArgs)
@@ -87,14 +91,14 @@ class ArgsCodec:
 
         Raises WireError that names the field.
         """
-        found = _decode(self._args, body, ExtenderArgs)
+        found = _decode(self._args, self._any_args, body)
         if (
             found.pod is None
             or not (found.pod.metadata.uid and found.pod.spec.containers)
             or (found.node_names is None and (found.nodes is None or found.nodes.items is None))
             or self._casing.odd(_before(body, b'"Nodes":', b'"NodeNames":'))
         ):
-            found = convert_tolerantly(body, ExtenderArgs)
+            found = self._any_args.decode(body)
         if found.pod is None:
             raise WireError("Pod is missing")
         if found.node_names is not None:
@@ -105,14 +109,14 @@ class ArgsCodec:
 
     def binding(self, body: bytes) -> ExtenderBindingArgs:
         """Arguments of bind. Raises WireError that names the field."""
-        found = _decode(self._binding, body, ExtenderBindingArgs)
+        found = _decode(self._binding, self._any_binding, body)
         if not (found.pod_name and found.pod_namespace and found.pod_uid and found.node):
-            found = convert_tolerantly(body, ExtenderBindingArgs)
+            found = self._any_binding.decode(body)
         return found
 
     def preemption(self, body: bytes) -> ExtenderPreemptionArgs:
         """Arguments of preempt. Raises WireError that names the field."""
-        found = _decode(self._preemption, body, ExtenderPreemptionArgs)
+        found = _decode(self._preemption, self._any_preemption, body)
         victims = found.node_name_to_meta_victims or found.node_name_to_victims
         if (
             found.pod is None
@@ -120,7 +124,7 @@ class ArgsCodec:
             or any(each.pods is None for each in victims.values())
             or self._casing_of_victims.odd(body)
         ):
-            found = convert_tolerantly(body, ExtenderPreemptionArgs)
+            found = self._any_preemption.decode(body)
         if found.pod is None:
             raise WireError("Pod is missing")
         return found
@@ -189,7 +193,7 @@ class ArgsCodec:
             return self._name.decode(raw).metadata.name
         except _UNREADABLE:
             try:
-                return convert_tolerantly(bytes(raw), NamedNode).metadata.name
+                return self._any_name.decode(bytes(raw)).metadata.name
             except WireError as error:
                 raise WireError(f"Nodes.items[{at}]: {error}") from error
 
@@ -204,8 +208,8 @@ def _before(body: bytes, *keys: bytes) -> bytes:
     return body[:end] if body.find(b'"Pod"', 0, end) >= 0 else body
 
 
-def _decode(decoder: msgspec.json.Decoder[T], body: bytes, shape: type[T]) -> T:
+def _decode(strict: msgspec.json.Decoder[T], tolerant: TolerantDecoder[T], body: bytes) -> T:
     try:
-        return decoder.decode(body)
+        return strict.decode(body)
     except _UNREADABLE:
-        return convert_tolerantly(body, shape)
+        return tolerant.decode(body)

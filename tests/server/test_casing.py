@@ -12,7 +12,7 @@ import pytest
 from extender.api.extender import ExtenderArgs
 from extender.server.casing import Casing
 from extender.server.codec import ArgsCodec
-from extender.server.tolerant import convert_tolerantly
+from extender.server.tolerant import TolerantDecoder
 
 TRAFFIC = Path(__file__).parent / "data" / "traffic"
 Step = str | int
@@ -94,6 +94,6 @@ def test_labels_that_look_like_odd_keys_stay_as_they_are() -> None:
     pod = b'{"metadata": {"labels": {"Name": "q"}, "uid": "u"}, "spec": {"containers": [{}]}}'
     body = b'{"Pod": ' + pod + b', "NodeNames": ["n"]}'
     found, _ = ArgsCodec().args(body)
-    assert found == convert_tolerantly(body, ExtenderArgs)
+    assert found == TolerantDecoder(ExtenderArgs).decode(body)
     assert found.pod is not None
     assert found.pod.metadata.labels == {"Name": "q"}

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from extender.api.extender import ExtenderArgs, ExtenderBindingArgs, MetaPod, MetaVictims
 from extender.model.errors import WireError
 from extender.server.codec import ArgsCodec
-from extender.server.tolerant import convert_tolerantly
+from extender.server.tolerant import TolerantDecoder
 
 
 def test_an_exact_key_wins_its_own_field() -> None:
-    found = convert_tolerantly(
-        b'{"POD": {"METADATA": {"Name": "q", "labels": {"KeptAsIs": "v"}}}}', ExtenderArgs
+    found = TolerantDecoder(ExtenderArgs).decode(
+        b'{"POD": {"METADATA": {"Name": "q", "labels": {"KeptAsIs": "v"}}}}'
     )
     assert found.pod is not None
     assert (found.pod.metadata.name, found.pod.metadata.labels) == ("q", {"KeptAsIs": "v"})
 
 
 def test_nulls_are_left_out_of_structs_and_maps() -> None:
-    found = convert_tolerantly(
-        b'{"Pod": {"metadata": {"labels": {"a": null, "b": "c"}, "uid": null}}}', ExtenderArgs
+    found = TolerantDecoder(ExtenderArgs).decode(
+        b'{"Pod": {"metadata": {"labels": {"a": null, "b": "c"}, "uid": null}}}'
     )
     assert found.pod is not None
     assert (found.pod.metadata.labels, found.pod.metadata.uid) == ({"b": "c"}, "")
