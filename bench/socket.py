@@ -25,6 +25,7 @@ from bench.fleet import node_name
 from bench.result import Result, at_most, figure, percentile
 from extender.api.extender import ExtenderArgs
 from extender.sim.generated import POD_KINDS, asking
+from tests.controlplane.processes import free_ports
 from tests.deploy.manifests import DEPLOY
 
 MAKE_CERTIFICATES = DEPLOY / "make-certificates"
@@ -39,7 +40,7 @@ def run() -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         tls = Path(folder)
         subprocess.run([MAKE_CERTIFICATES, tls], check=True, timeout=60)
-        port = _free_port()
+        (port,) = free_ports(1)
         replica = _start(port, tls)
         try:
             connection = _connect(port, replica, tls)
@@ -105,10 +106,3 @@ def _connect(port: int, replica: subprocess.Popen[bytes], tls: Path) -> http.cli
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return connection
     raise RuntimeError("the replica did not start")
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from extender.inventory.columns import resized
 from extender.inventory.devices import CodedColumn, DeviceTable, Int32
 from extender.inventory.health import BY_GRAVITY, NODE, Finding, HealthBook
 from extender.inventory.telemetry import TelemetryStore
@@ -160,7 +161,7 @@ class Lookout:
             changed[slots[moved & (slots >= 0)]] = True
             left = before[moved & (before >= 0)]
             changed[left[left < len(changed)]] = True
-            changed |= layouts != _grown(self._layouts, len(layouts))
+            changed |= layouts != resized(self._layouts, len(layouts), _UNSEEN)
             changed |= _renamed(last.topology, topology)
             dirty = np.nonzero(changed)[0].tolist()
             kept = len(topology.names)
@@ -202,7 +203,7 @@ class Lookout:
             rows, gpus, slots = (
                 np.where(known, column[at], _UNSEEN).astype(np.int32) for column in (rows, gpus, slots)
             )
-        return tuple(_fitted(column, topology.rows) for column in (rows, gpus, slots))  # type: ignore[return-value]  # three of them
+        return tuple(resized(column, topology.rows, _UNSEEN) for column in (rows, gpus, slots))  # type: ignore[return-value]  # three of them
 
     def _join_slot(
         self,
@@ -329,18 +330,3 @@ def _renamed(last: Topology, topology: Topology) -> Bool:
 
 def _blank(size: int) -> Int32:
     return np.full(size, _UNSEEN, np.int32)
-
-
-def _fitted(column: Int32, size: int) -> Int32:
-    """A copy of `size` elements, new ones -1."""
-    fitted = _blank(size)
-    kept = min(size, len(column))
-    fitted[:kept] = column[:kept]
-    return fitted
-
-
-def _grown(column: Int64, size: int) -> Int64:
-    grown = np.full(size, _UNSEEN, np.int64)
-    kept = min(size, len(column))
-    grown[:kept] = column[:kept]
-    return grown

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from extender.api.core import Node
+from extender.inventory.columns import resized
 from extender.inventory.devices import DeviceTable, Int32
 from extender.inventory.nodes import NodeTable
 from extender.inventory.pools import PoolState, PoolTable
@@ -23,7 +23,6 @@ from extender.model.device import DeviceFacts
 from extender.model.ids import PoolKey
 
 Bool = npt.NDArray[np.bool_]
-T = TypeVar("T", bound=np.generic)
 
 _NO_ROWS: Int32 = np.zeros(0, np.int32)
 _NO_FLAGS = (0, False, False, False)
@@ -201,8 +200,8 @@ class TopologyBuilder:
         more = len(names) - len(last.names)
         order = last.order
         starts = np.concatenate((last.starts, np.full(more, last.starts[-1], np.int32)))
-        shape, doubtful = _grown(last.pools_shape, more), _grown(last.doubtful, more)
-        grouped, accelerator = _grown(last.grouped, more), _grown(last.accelerator, more)
+        shape, doubtful = resized(last.pools_shape, len(names)), resized(last.doubtful, len(names))
+        grouped, accelerator = resized(last.grouped, len(names)), resized(last.accelerator, len(names))
         for slot in changed:
             name = names[slot]
             rows = self._rows.get(name, _NO_ROWS)
@@ -236,8 +235,3 @@ class TopologyBuilder:
         if placement != nodes.placement_version:
             return last.names, last.slot_of, nodes.nodes.copy()
         return last.names, last.slot_of, last.nodes
-
-
-def _grown(column: npt.NDArray[T], more: int) -> npt.NDArray[T]:
-    """A copy with `more` zeros at its end."""
-    return np.concatenate((column, np.zeros(more, column.dtype)))

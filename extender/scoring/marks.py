@@ -10,11 +10,12 @@ Never: a pod, or load that does not show yet.
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from extender.inventory.columns import resized
 from extender.inventory.devices import Int32
 from extender.inventory.outlook import Outlook
 from extender.inventory.telemetry_columns import Columns, Freshness
@@ -24,7 +25,6 @@ from extender.scoring.thresholds import Thresholds
 
 Float32 = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-T = TypeVar("T", bound=np.generic)
 
 WEIGHTS: Final = (np.array(list(TERMS.values())) / sum(TERMS.values())).astype(np.float32)
 """float32[5], of sum 1."""
@@ -85,11 +85,11 @@ class Marks:
         gpus = own if np.array_equal(own, outlook.gpus) else np.where(own >= 0, outlook.gpus, -1)
         before = len(self._own)
         if before != len(own):
-            self._own = _fitted(self._own, len(own), _NOBODY)
-            self._gpus = _fitted(self._gpus, len(own), _NOBODY)
-            self._values = _fitted(self._values, len(own))
-            self._states = _fitted(self._states, len(own))
-            self._until = _fitted(self._until, len(own))
+            self._own = resized(self._own, len(own), _NOBODY)
+            self._gpus = resized(self._gpus, len(own), _NOBODY)
+            self._values = resized(self._values, len(own))
+            self._states = resized(self._states, len(own))
+            self._until = resized(self._until, len(own))
         changed |= (own != self._own) | (gpus != self._gpus)
         self._joined, self._own, self._gpus = outlook.rows, own, gpus
 
@@ -112,11 +112,3 @@ class Marks:
 
 def _median(known: Float32) -> float:
     return float(np.median(known)) if len(known) else _NEUTRAL
-
-
-def _fitted(held: npt.NDArray[T], size: int, blank: int = 0) -> npt.NDArray[T]:
-    """A copy with `size` places in the last dimension, new ones blank."""
-    fitted = np.full((*held.shape[:-1], size), blank, held.dtype)
-    kept = min(size, held.shape[-1])
-    fitted[..., :kept] = held[..., :kept]
-    return fitted

@@ -1,6 +1,7 @@
 """A request and its reply on bare ASGI, and the way to them past the app.
 
-At 500 nodes the app's own layers cost as much as a verb does, so kube-scheduler's calls go around them.
+kube-scheduler's calls go around the app's layers and without its Request and Response: of the CPU of filter +
+prioritize on 500 nodes each of the two is about a tenth (docs/adr/0012).
 Never: what a reply says.
 """
 

@@ -38,7 +38,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that deploy/make-certificates fills, with this machine's names in the server's."""
     folder = tmp_path_factory.mktemp("certificates")
     subprocess.run(
-        [str(manifests.DEPLOY / "make-certificates"), str(folder), "localhost", "127.0.0.1"],
+        [str(manifests.DEPLOY / "make-certificates"), str(folder), "127.0.0.1"],
         check=True,
         timeout=60,
     )

@@ -211,7 +211,7 @@ class Deployed:
             if obj["kind"] not in {"Deployment", "DaemonSet"}:
                 self.admin.apply(obj)
         subprocess.run(
-            [str(manifests.DEPLOY / "make-certificates"), str(self.tls), "localhost", "127.0.0.1"],
+            [str(manifests.DEPLOY / "make-certificates"), str(self.tls), "127.0.0.1"],
             check=True,
             timeout=60,
         )
@@ -295,6 +295,10 @@ class Deployed:
         (extender,) = yaml.safe_load(manifests.scheduler_config(self._kustomization))["extenders"]
         assert isinstance(extender, dict)
         return extender
+
+    def turn_vetoes(self, value: str | None) -> None:
+        """Write `vetoes` of the ConfigMap `berth-safety`, as a person would, or take it away."""
+        self.admin.patch("v1", "ConfigMap", "berth-safety", {"data": {"vetoes": value}}, NAMESPACE)
 
     def reader_token(self) -> str:
         """A token for the read API: of a ServiceAccount that is bound to ClusterRole berth-reader."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.deploy.manifests import NAMESPACE
 from tests.endtoend.requests import templates
 
 if TYPE_CHECKING:
@@ -36,11 +35,7 @@ class Switch:
     """
 
     def __init__(self, deployed: Deployed) -> None:
-        self._admin = deployed.admin
-
-    def turn(self, value: str | None) -> None:
-        """Write `vetoes`, or take it away."""
-        self._admin.patch("v1", "ConfigMap", "berth-safety", {"data": {"vetoes": value}}, NAMESPACE)
+        self.turn = deployed.turn_vetoes
 
     @staticmethod
     def wait_said(replica: Replica, words: list[str], seconds: float = 10.0) -> None:

@@ -168,14 +168,13 @@ class Wards:
 
     @contextlib.contextmanager
     def vetoes_off(self) -> Iterator[None]:
-        """Throw the switch, as a person would, and put it back."""
-        off, on = ({"data": {"vetoes": value}} for value in ("off", None))
-        self.admin.patch("v1", "ConfigMap", "berth-safety", off, manifests.NAMESPACE)
+        """Throw the switch, and put it back."""
+        self.deployed.turn_vetoes("off")
         try:
             self.wait_open()
             yield
         finally:
-            self.admin.patch("v1", "ConfigMap", "berth-safety", on, manifests.NAMESPACE)
+            self.deployed.turn_vetoes(None)
 
     # ---- what Berth knows
 
