@@ -22,8 +22,10 @@ from extender.api.extender import (
     ExtenderPreemptionArgs,
     ExtenderPreemptionResult,
     HostPriority,
+    MetaVictims,
     NamedNode,
     NodeList,
+    Victims,
 )
 from extender.inventory.devices import Int32
 from extender.inventory.topology import Topology
@@ -84,7 +86,8 @@ class ArgsCodec:
         self._encoder = msgspec.json.Encoder()
         self._entries: _Entries | None = None
         self._casing = Casing(ExtenderArgs)
-        self._casing_of_victims = Casing(ExtenderPreemptionArgs)
+        self._casing_of_victims = Casing(Victims)
+        self._casing_of_meta_victims = Casing(MetaVictims)  # its UID would be odd in a pod
 
     def args(self, body: bytes) -> tuple[ExtenderArgs, list[str]]:
         """Arguments of filter or prioritize, and the candidates' names in request order.
@@ -122,12 +125,17 @@ class ArgsCodec:
             found.pod is None
             or not victims
             or any(each.pods is None for each in victims.values())
-            or self._casing_of_victims.odd(body)
+            or self._odd_preemption(body, meta=found.node_name_to_meta_victims is not None)
         ):
             found = self._any_preemption.decode(body)
         if found.pod is None:
             raise WireError("Pod is missing")
         return found
+
+    def _odd_preemption(self, body: bytes, *, meta: bool) -> bool:
+        head = _before(body, b'"NodeNameToVictims":', b'"NodeNameToMetaVictims":')
+        of_victims = self._casing_of_meta_victims if meta else self._casing_of_victims
+        return self._casing.odd(head) or of_victims.odd(body[len(head) :])
 
     def filter_result(self, args: ExtenderArgs, names: Sequence[str], answer: FilterAnswer) -> bytes:
         """The answer in the form (or both) that was asked for: names, or whole nodes as they came."""
@@ -199,7 +207,7 @@ class ArgsCodec:
 
 
 def _before(body: bytes, *keys: bytes) -> bytes:
-    """The part of a body with the pod: what stands before the nodes, which are most of it.
+    """The part of a body with the pod: what stands before `keys`, the nodes, which are most of it.
 
     All of it where they stand first.
     """

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.api.core import Container, PodSpec, ResourceRequirements
+from extender.inventory import requests
 from extender.inventory.requests import is_extended_resource, pod_requests
 from tests.inventory.objects import GPU
 
@@ -96,3 +97,11 @@ def test_the_effective_request_is_the_peak_over_the_pods_life(
 )
 def test_names_of_extended_resources(name: str, extended: bool) -> None:
     assert is_extended_resource(name) is extended
+
+
+def test_only_short_quantities_are_remembered() -> None:
+    remembered = requests._remembered.cache_info().currsize
+    assert requests.quantity_milli("1." + "0" * 100) == 1000
+    assert requests._remembered.cache_info().currsize == remembered
+    requests.quantity_milli("123456789m")
+    assert requests._remembered.cache_info().currsize == remembered + 1

@@ -44,7 +44,8 @@ def respelled(value: Any, path: tuple[Step, ...]) -> Any:
 
 def in_a_map(path: tuple[Step, ...]) -> bool:
     """Whether the last key is a person's own: there, casing means something."""
-    return path[-2] in {"labels", "annotations", "nodeSelector", "requests", "limits"}
+    own = {"labels", "annotations", "nodeSelector", "requests", "limits"}
+    return len(path) > 1 and path[-2] in own | {"NodeNameToVictims", "NodeNameToMetaVictims"}
 
 
 @pytest.mark.parametrize(
@@ -56,12 +57,24 @@ def test_no_key_is_lost_for_its_casing(name: str) -> None:
     proper, names = codec.args(msgspec.json.encode(body))
     tried = 0
     for path in paths(body):
-        if len(path) > 1 and (path[:2] == ("Nodes", "items") or in_a_map(path)):
+        if path[:2] == ("Nodes", "items") or in_a_map(path):
             continue
         odd, odd_names = codec.args(msgspec.json.encode(respelled(body, path)))
         assert (odd.pod, odd_names) == (proper.pod, names), path
         tried += 1
     assert tried > 40
+
+
+@pytest.mark.parametrize("form", ["names", "nodes"])
+def test_no_key_of_preempts_arguments_is_lost_for_its_casing(form: str) -> None:
+    recorded = (TRAFFIC / f"{form}-preempt-dpurgent-device-plugin.json").read_bytes()
+    body = msgspec.json.decode(recorded)["request"]
+    codec = ArgsCodec()
+    proper = codec.preemption(msgspec.json.encode(body))
+    tried = [path for path in paths(body) if not in_a_map(path)]
+    assert len(tried) > 40
+    for path in tried:
+        assert codec.preemption(msgspec.json.encode(respelled(body, path))) == proper, path
 
 
 def test_a_key_is_odd_by_case_alone() -> None:
